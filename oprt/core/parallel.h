@@ -1,0 +1,35 @@
+// The one way to use threads on the CPU.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace oprt {
+
+// Calls body(begin, end) on pieces that cover [0, count), each a multiple of `grain` long but the last, on up to
+// OMP_NUM_THREADS threads. One piece, on the calling thread, where count <= grain: barriers spin, so small work stays
+// serial. Pieces depend on the number of threads; results must not (numerics: an element's bits never depend on it).
+// body must not throw.
+template <class Body>
+void parallel_for(int64_t count, int64_t grain, Body&& body);
+
+namespace detail {
+void parallel_for(int64_t count, int64_t grain, void (*call)(void*, int64_t, int64_t), void* body);
+}
+
+template <class Body>
+void parallel_for(int64_t count, int64_t grain, Body&& body) {
+  if (count <= grain) {
+    if (count > 0) body(int64_t{0}, count);
+    return;
+  }
+  using Function = std::remove_reference_t<Body>;
+  detail::parallel_for(
+      count, grain, [](void* f, int64_t begin, int64_t end) { (*static_cast<Function*>(f))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+// Threads that parallel_for would use at most, for workspace sizes. At least 1.
+int parallel_threads();
+
+}  // namespace oprt

@@ -1,0 +1,20 @@
+// How values read in messages.
+#pragma once
+
+#include <string>
+
+#include "oprt/api/dtype.h"
+
+namespace oprt {
+
+inline std::string text(int64_t value) { return std::to_string(value); }
+inline std::string text(oprt_dtype_t dtype) { return oprt_dtype_string(dtype); }
+
+// "[2, 3]"; "[]" for rank 0.
+inline std::string text(const int64_t* values, int count) {
+  std::string out = "[";
+  for (int i = 0; i < count; ++i) out += (i ? ", " : "") + std::to_string(values[i]);
+  return out + "]";
+}
+
+}  // namespace oprt
