@@ -1,7 +1,8 @@
-"""Writes docs/operators.md: every operator's contract and C functions, taken from the headers.
+"""Writes what the documents say of every operator: docs/operators.md (contracts and C functions, from the headers) and
+the README's table of operators and backends (from the files in each folder).
 
-    python docs/generate.py            rewrites the page
-    python docs/generate.py --check    exits 1 where the page is not what the headers say
+    python docs/generate.py            rewrites both
+    python docs/generate.py --check    exits 1 where one is not what the tree says
 """
 
 import pathlib
@@ -10,6 +11,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "operators.md"
+READMES = [ROOT / "README.md", ROOT / "README.zh.md"]
+BACKENDS = {"CPU": "{op}_cpu.cpp", "NVIDIA": "{op}_gpu.cu", "MetaX": "{op}_gpu.cu"}  # one GPU source for both
 
 HEAD = """# The operators
 
@@ -40,17 +43,34 @@ def section(header):
     return f"## {name}\n\n{summary[0].upper()}{summary[1:]}\n\n```text\n" + "\n".join(body).strip("\n") + f"\n```\n\n```c\n{code}\n```\n"
 
 
+def own_headers():
+    return [h for h in sorted(ROOT.glob("oprt/ops/*/*.h")) if h.stem == h.parent.name]
+
+
 def page():
-    headers = sorted(ROOT.glob("oprt/ops/*/*.h"))
-    own = [h for h in headers if h.stem == h.parent.name]
-    return HEAD + "\n" + "\n".join(map(section, own))
+    return HEAD + "\n" + "\n".join(map(section, own_headers()))
+
+
+def table():
+    rows = [["operator", *BACKENDS], ["---", *(":-:" for _ in BACKENDS)]]
+    for header in own_headers():
+        has = [(header.parent / file.format(op=header.stem)).exists() for file in BACKENDS.values()]
+        rows.append([f"[`{header.stem}`](docs/operators.md#{header.stem})", *("✓" if h else "–" for h in has)])
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def with_table(readme):
+    return re.sub(r"(<!-- operators:[^\n]*-->\n).*(<!-- /operators -->)", rf"\g<1>{table()}\g<2>", readme, flags=re.S)
 
 
 def main():
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(page())
-    elif not PAGE.exists() or PAGE.read_text() != page():
-        sys.exit("docs/operators.md is not what the headers say: run python docs/generate.py")
+    wanted = {PAGE: page()} | {r: with_table(r.read_text()) for r in READMES if r.exists()}
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    if "--check" in sys.argv[1:] and stale:
+        names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
+        sys.exit(f"not what the tree says: {names}; run ./dev fmt")
+    for path in stale:
+        path.write_text(wanted[path])
 
 
 if __name__ == "__main__":
