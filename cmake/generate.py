@@ -1,6 +1,7 @@
 """Writes what follows from the operators' headers, so that no list of operators is kept by hand.
 
     oprt/ops.h              the umbrella header's list: one include per folder of oprt/ops/
+    operator_runtime/       the header names of the earlier runtime, each forwarding to oprt's
     operator_bindings.inc   one thunk per operator for the Python module: arrays of views, scalars and pointers in,
                             the operator's own C functions called
     operators.json          the same signatures as data, for stubs, tables and tests
@@ -121,6 +122,15 @@ def write(path, text):
         path.write_text(text)
 
 
+def forward(path, target):
+    guard = "_".join(path.parts[path.parts.index("operator_runtime") :]).replace(".", "_").upper()
+    write(
+        path,
+        f"// Generated: the name that programs of the earlier runtime include.\n"
+        f'#ifndef {guard}\n#define {guard}\n\n#include "{target}"\n\n#endif\n',
+    )
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--ops", type=pathlib.Path, required=True)
@@ -133,6 +143,11 @@ def main():
         options.out / "oprt" / "ops.h",
         "// Generated: every operator's header.\n#ifndef OPRT_OPS_H\n#define OPRT_OPS_H\n\n" + includes + "\n#endif\n",
     )
+    old_names = options.out / "operator_runtime"
+    forward(old_names / "operator_runtime.h", "oprt/oprt.h")
+    forward(old_names / "api.h", "oprt/oprt.h")
+    for op in operators:
+        forward(old_names / "ops" / f"{op['name']}.h", f"oprt/ops/{op['name']}/{op['name']}.h")
     write(options.out / "operator_bindings.inc", "".join(map(binding, operators)))
     data = [{k: op[k] for k in ("name", "views", "outputs", "scalars")} for op in operators]
     write(options.out / "operators.json", json.dumps(data, indent=1) + "\n")
