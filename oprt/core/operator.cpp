@@ -1,6 +1,5 @@
 #include "oprt/core/operator.h"
 
-#include <cstdio>
 #include <cstring>
 
 #include "oprt/core/text.h"
@@ -14,12 +13,6 @@ thread_local const char* last_kernel = "none";
 constexpr int kAbsent = -1;  // View::ndim of an optional operand that is not there
 
 bool present(const View& v) { return v.ndim != kAbsent; }
-
-std::string address(const void* pointer) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof(buffer), "%p", pointer);
-  return buffer;
-}
 
 Status check_aliasing(const oprt_operator_descriptor& desc, void* const* data) {
   const OperatorInfo& op = *desc.op;

@@ -1,6 +1,7 @@
 // How values read in messages.
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "oprt/api/dtype.h"
@@ -15,6 +16,12 @@ inline std::string text(const int64_t* values, int count) {
   std::string out = "[";
   for (int i = 0; i < count; ++i) out += (i ? ", " : "") + std::to_string(values[i]);
   return out + "]";
+}
+
+inline std::string address(const void* pointer) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%p", pointer);
+  return buffer;
 }
 
 }  // namespace oprt
