@@ -1,0 +1,145 @@
+// The interface that existing programs rely on, pinned: compiled as strict C99, so a change of a layout, a value or a
+// signature does not build, and what only shows when run is checked in main.
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "oprt/oprt.h"
+
+// --- layouts and values ------------------------------------------------------------------------------------------------
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define PIN(what) typedef char JOIN(pin_, __LINE__)[(what) ? 1 : -1]
+
+PIN(OPRT_MAX_DIMS == 8);
+#ifdef __LP64__
+PIN(sizeof(oprt_tensor_view_t) == 144);
+PIN(offsetof(oprt_tensor_view_t, data) == 0);
+PIN(offsetof(oprt_tensor_view_t, dtype) == 8);
+PIN(offsetof(oprt_tensor_view_t, ndim) == 12);
+PIN(offsetof(oprt_tensor_view_t, shape) == 16);
+PIN(offsetof(oprt_tensor_view_t, strides) == 80);
+#endif
+
+PIN(OPRT_SUCCESS == 0);
+PIN(OPRT_ERR_INVALID_ARG == 1);
+PIN(OPRT_ERR_UNSUPPORTED_DTYPE == 2);
+PIN(OPRT_ERR_RUNTIME == 3);
+PIN(OPRT_ERR_INSUFFICIENT_WORKSPACE == 4);
+PIN(OPRT_ERR_NOT_SUPPORTED == 5);
+PIN(OPRT_ERR_OUT_OF_MEMORY == 6);
+
+PIN(OPRT_DTYPE_F16 == 0);
+PIN(OPRT_DTYPE_F32 == 1);
+PIN(OPRT_DTYPE_BF16 == 2);
+PIN(OPRT_DTYPE_I32 == 3);
+PIN(OPRT_DTYPE_I64 == 4);
+
+PIN(OPRT_BACKEND_AUTO == 0);
+PIN(OPRT_BACKEND_NVIDIA == 1);
+PIN(OPRT_BACKEND_METAX == 2);
+PIN(OPRT_BACKEND_CPU == 3);
+
+// --- signatures --------------------------------------------------------------------------------------------------------
+
+typedef oprt_operator_descriptor_t D;
+typedef const oprt_tensor_view_t *V;
+typedef oprt_stream_t S;
+
+const char *(*status_string)(oprt_status_t) = oprt_status_string;
+const char *(*last_error_message)(void) = oprt_last_error_message;
+const char *(*backend_string)(oprt_backend_t) = oprt_backend_string;
+oprt_status_t (*set_backend)(oprt_backend_t) = oprt_set_backend;
+oprt_status_t (*get_backend)(oprt_backend_t *) = oprt_get_backend;
+size_t (*dtype_size)(oprt_dtype_t) = oprt_dtype_size;
+const char *(*dtype_string)(oprt_dtype_t) = oprt_dtype_string;
+int (*abi_version)(void) = oprt_abi_version;
+const char *(*version_string)(void) = oprt_version_string;
+const char *(*descriptor_kernel)(D) = oprt_descriptor_kernel;
+const char *(*last_kernel)(void) = oprt_last_kernel;
+
+#define OPERATOR(op, create_arguments, execute_arguments)                    \
+  oprt_status_t(*create_##op) create_arguments = oprt_create_##op##_descriptor; \
+  oprt_status_t (*workspace_##op)(D, size_t *) = oprt_get_##op##_workspace_size; \
+  oprt_status_t(*execute_##op) execute_arguments = oprt_execute_##op;        \
+  oprt_status_t (*destroy_##op)(D) = oprt_destroy_##op##_descriptor
+
+#define DATA_2 (D, void *, size_t, void *, const void *, S)
+#define DATA_3 (D, void *, size_t, void *, const void *, const void *, S)
+#define DATA_4 (D, void *, size_t, void *, const void *, const void *, const void *, S)
+#define DATA_5 (D, void *, size_t, void *, const void *, const void *, const void *, const void *, S)
+#define DATA_2_OUTPUTS_5 (D, void *, size_t, void *, void *, const void *, const void *, const void *, S)
+
+OPERATOR(relu, (D *, V, V, float), DATA_2);
+
+// --- behaviour ---------------------------------------------------------------------------------------------------------
+
+static int failures;
+
+#define CHECK(what)                                                                   \
+  do {                                                                                \
+    if (!(what)) {                                                                    \
+      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                       \
+      ++failures;                                                                     \
+    }                                                                                 \
+  } while (0)
+
+static int same(const char *a, const char *b) { return strcmp(a, b) == 0; }
+
+static void check_strings(void) {
+  CHECK(same(oprt_status_string(OPRT_SUCCESS), "success"));
+  CHECK(same(oprt_status_string(OPRT_ERR_INVALID_ARG), "invalid argument"));
+  CHECK(same(oprt_status_string(OPRT_ERR_UNSUPPORTED_DTYPE), "unsupported dtype"));
+  CHECK(same(oprt_status_string(OPRT_ERR_RUNTIME), "runtime error"));
+  CHECK(same(oprt_status_string(OPRT_ERR_INSUFFICIENT_WORKSPACE), "insufficient workspace"));
+  CHECK(same(oprt_status_string(OPRT_ERR_NOT_SUPPORTED), "not supported"));
+  CHECK(same(oprt_status_string(OPRT_ERR_OUT_OF_MEMORY), "out of memory"));
+  CHECK(same(oprt_status_string((oprt_status_t)7), "unknown status"));
+  CHECK(same(oprt_backend_string(OPRT_BACKEND_AUTO), "auto"));
+  CHECK(same(oprt_backend_string(OPRT_BACKEND_NVIDIA), "nvidia"));
+  CHECK(same(oprt_backend_string(OPRT_BACKEND_METAX), "metax"));
+  CHECK(same(oprt_backend_string(OPRT_BACKEND_CPU), "cpu"));
+  CHECK(same(oprt_backend_string((oprt_backend_t)4), "unknown"));
+  CHECK(oprt_dtype_size(OPRT_DTYPE_F16) == 2 && same(oprt_dtype_string(OPRT_DTYPE_F16), "f16"));
+  CHECK(oprt_dtype_size(OPRT_DTYPE_F32) == 4 && same(oprt_dtype_string(OPRT_DTYPE_F32), "f32"));
+  CHECK(oprt_dtype_size(OPRT_DTYPE_BF16) == 2 && same(oprt_dtype_string(OPRT_DTYPE_BF16), "bf16"));
+  CHECK(oprt_dtype_size(OPRT_DTYPE_I32) == 4 && same(oprt_dtype_string(OPRT_DTYPE_I32), "i32"));
+  CHECK(oprt_dtype_size(OPRT_DTYPE_I64) == 8 && same(oprt_dtype_string(OPRT_DTYPE_I64), "i64"));
+  CHECK(oprt_dtype_size((oprt_dtype_t)5) == 0 && same(oprt_dtype_string((oprt_dtype_t)5), "unknown"));
+  CHECK(oprt_abi_version() == OPRT_ABI_VERSION);
+}
+
+static void check_backend(void) {
+  oprt_backend_t backend = OPRT_BACKEND_METAX;
+  CHECK(oprt_get_backend(&backend) == OPRT_SUCCESS && backend == OPRT_BACKEND_AUTO);
+  CHECK(oprt_set_backend(OPRT_BACKEND_CPU) == OPRT_SUCCESS);
+  CHECK(oprt_set_backend((oprt_backend_t)4) == OPRT_ERR_INVALID_ARG);
+  CHECK(oprt_set_backend((oprt_backend_t)-1) == OPRT_ERR_INVALID_ARG);
+  CHECK(oprt_get_backend(NULL) == OPRT_ERR_INVALID_ARG);
+  CHECK(oprt_get_backend(&backend) == OPRT_SUCCESS && backend == OPRT_BACKEND_CPU);
+  CHECK(oprt_set_backend(OPRT_BACKEND_AUTO) == OPRT_SUCCESS);
+}
+
+// Every operator, through the four functions' common promises.
+static void check_messages(void) {
+  D desc = (D)&failures;  // anything but null
+  char before[1024];
+  CHECK(same(oprt_last_error_message(), ""));
+  CHECK(oprt_create_relu_descriptor(&desc, NULL, NULL, 0) == OPRT_ERR_INVALID_ARG);
+  CHECK(desc == NULL);
+  CHECK(same(oprt_last_error_message(), "relu: out: expected a tensor view, got a null pointer"));
+  strcpy(before, oprt_last_error_message());
+  CHECK(oprt_destroy_relu_descriptor(NULL) == OPRT_SUCCESS);
+  CHECK(same(oprt_last_error_message(), before));  // a success leaves it alone
+  CHECK(same(oprt_descriptor_kernel(NULL), "none"));
+  CHECK(same(oprt_last_kernel(), "none"));
+}
+
+int main(void) {
+  check_messages();
+  check_strings();
+  check_backend();
+  if (failures == 0) puts("abi: all checks passed");
+  return failures != 0;
+}
