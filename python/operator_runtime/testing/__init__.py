@@ -43,7 +43,8 @@ shape and an axis of it, `d.sizes(n)` n lengths of a fixed-rank operator (one of
 cannot apply is left out with `Suite(layouts=without("rank 0"))`; "in place" applies where `in_place` is given.
 
 **d, a Draw**: d.dtype, d.layout, d.index (0 to 19), d.rng (NumPy's); d.choice(a, b, ...) random; d.turn(a, b, ...) each in
-its turn by index, so that none is missed; d.data(a, b, ...) is turn() for data. Data are functions rng, shape -> values:
+its turn by index, so that none is missed; d.data(a, b, ...) is turn() for data; d.at_switch(bytes, ...) the lengths at
+and next to an output size at which the skeleton changes its way. Data are functions rng, shape -> values:
 normal, uniform, constant(0.1), around(1000), dense(14), integers(-8, 8), signed_log; write others in place.
 
 **Suite fields** beside the functions:

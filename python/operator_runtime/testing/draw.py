@@ -5,6 +5,7 @@ import zlib
 import numpy as np
 
 from operator_runtime.testing.data import normal
+from operator_runtime.testing.dtypes import NUMPY
 from operator_runtime.testing.suite import LAYOUTS, Tensor
 
 # Lengths of the innermost axis around which the elementwise skeleton changes its ways: whole vectors, kMinRow, kBlock.
@@ -14,12 +15,14 @@ ELEMENTWISE_LENGTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 
 ROW_LENGTHS = (1, 2, 3, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 385, 513, 1023, 1024, 1025)
 
 _MOST = 20_000  # elements of a drawn tensor, so that ten thousand cases stay quick
+_PERIOD = 65_537  # from here on data repeat: big tensors are there for their size
 
 
 class Draw:
     """d in a cases.py."""
 
-    def __init__(self, op, dtype, layout, index, purpose="draw"):
+    def __init__(self, op, dtype, layout, index, purpose="draw", dry=False):
+        self.dry = dry  # shapes matter, data do not: tensors are zeros
         self.label = dtype
         self.dtype, _, out_dtype = dtype.partition("-")
         self.out_dtype = out_dtype or self.dtype
@@ -77,6 +80,11 @@ class Draw:
             sizes[self.rng.integers(count)] = 0
         return tuple(sizes)
 
+    def at_switch(self, *output_bytes):
+        """Lengths around sizes at which a kernel changes its way: the elements of so many bytes, and that - 1 and + 1."""
+        counts = [size // NUMPY[self.out_dtype].itemsize for size in output_bytes]
+        return [n + step for n in counts for step in (-1, 0, 1)]
+
     def broadcastable(self, shape):
         """A shape that broadcasts to this one: the same half of the time, else with axes of 1 or leading ones dropped.
 
@@ -90,10 +98,19 @@ class Draw:
     def tensor(self, shape, data=normal, dtype=None):
         """A tensor of the data, of the case's dtype where none is named. A length stands for a shape of rank 1."""
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        values = np.asarray(data(self.rng, shape))
-        return Tensor(shape, values, dtype or self.dtype, getattr(data, "__name__", "data"))
+        if self.dry:
+            return Tensor(shape, lambda: np.broadcast_to(0.0, shape), dtype or self.dtype)
+        seed = self.rng.integers(1 << 62)
+        return Tensor(shape, lambda: _make(data, seed, shape), dtype or self.dtype, getattr(data, "__name__", "data"))
 
     def values(self, values, dtype=None):
         """A tensor of these values."""
         values = np.asarray(values)
-        return Tensor(values.shape, values, dtype or self.dtype)
+        return Tensor(values.shape, lambda: values, dtype or self.dtype)
+
+
+def _make(data, seed, shape):
+    rng = np.random.default_rng(seed)
+    if int(np.prod(shape, dtype=np.int64)) > 2 * _PERIOD:
+        return np.resize(data(rng, (_PERIOD,)), shape)
+    return data(rng, shape)

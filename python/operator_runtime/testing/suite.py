@@ -1,7 +1,10 @@
 """The words a cases.py is written in. See the package's own comment for how."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Callable
+
+import numpy as np
 
 from operator_runtime.testing.dtypes import FLOATS
 
@@ -36,9 +39,13 @@ class Tensor:
     """A tensor to be made: logical values (not yet rounded) and a dtype. The harness decides where it lies."""
 
     shape: tuple
-    values: Any  # array of the shape; None for an output
+    make: Callable | None  # returns the values; they are made when first asked for. None for an output
     dtype: str
-    data: str = "values"  # the name of what made the values
+    data: str = "values"  # the name of what the values are
+
+    @functools.cached_property
+    def values(self):
+        return None if self.make is None else np.asarray(self.make())
 
 
 class Call:
@@ -58,7 +65,6 @@ class Case:
     call: Call
     expect: Any = None  # values of the output, or a list of arrays where there are several outputs
     layouts: tuple = ("contiguous",)
-    max_error: float | None = None  # a published figure: max |got - ref| is at most this plus half an ulp
     times: int = 1  # runs, whose bits must agree
 
 

@@ -1,0 +1,228 @@
+"""A Call made real: its tensors in memory, its reference and bound computed, the operator run on it and looked at."""
+
+import inspect
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from operator_runtime.testing import check
+from operator_runtime.testing.dtypes import NUMPY, rounded
+from operator_runtime.testing.layout import Layout, output, untouched_byte
+from operator_runtime.testing.suite import BITS, Tensor
+
+
+class Package:
+    """The operator as the Python package offers it: what every check is run on, unless a wrong kernel is planted."""
+
+    def __init__(self, name, backend=None):
+        import operator_runtime
+
+        self.name = name
+        self.backend = backend
+        self._prepare = getattr(operator_runtime, f"prepare_{name}")
+
+    def prepare(self, outs, ins, params):
+        return self._prepare(*outs, *ins, **params, backend=self.backend)
+
+    def optional_inputs(self, outputs):
+        """Of each input: may it be None?"""
+        parameters = list(inspect.signature(self._prepare).parameters.values())[outputs:]
+        return [p.default is None for p in parameters if p.name != "backend"]
+
+
+def with_dtype(function, dtype, *arguments, **params):
+    """Calls one of the suite's functions; one that has an argument called dtype is given the output's."""
+    if "dtype" in inspect.signature(function).parameters:
+        params["dtype"] = dtype
+    return function(*arguments, **params)
+
+
+def as_tensor(value, dtype):
+    if value is None or isinstance(value, Tensor):
+        return value
+    values = np.asarray(value)
+    return Tensor(values.shape, lambda: values, dtype)
+
+
+def input_bytes(d, call):
+    """Bytes of the call's inputs, before any of them is made."""
+    specs = [spec for spec in (as_tensor(value, d.dtype) for value in call.inputs) if spec]
+    return sum(int(np.prod(spec.shape, dtype=np.int64)) * NUMPY[spec.dtype].itemsize for spec in specs)
+
+
+def as_tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def wide(array):
+    """What the reference computes with: float64, integers as they are."""
+    return array.copy() if array.dtype.kind == "i" else array.astype(np.float64)
+
+
+@dataclass
+class Live:
+    """One call's tensors in memory."""
+
+    ins: list  # Placed, or None where an optional input is absent
+    outs: list  # Placed; in place, one of `ins` itself
+    params: dict
+    specs: list  # the inputs' Tensors
+    refs: tuple = ()  # float64, of the outputs' shapes; native where bits are compared
+    bounds: tuple = ()
+    floors: tuple = ()
+    outsides: tuple = ()
+    arguments: list = field(default_factory=list)  # what the reference was given
+
+    def out_views(self):
+        return [placed.view for placed in self.outs]
+
+    def in_views(self):
+        return [placed and placed.view for placed in self.ins]
+
+    def all(self):
+        """Every piece of memory once."""
+        return [*self.outs, *(p for p in self.ins if p and not any(p is out for out in self.outs))]
+
+
+def out_specs(call, dtype, refs):
+    """The outputs as Tensors: as the Call says, else in the reference's shapes."""
+    if call.out is None:
+        return [output(np.shape(ref), dtype) for ref in refs]
+    several = isinstance(call.out, list)
+    return [
+        output(out.shape, out.dtype) if isinstance(out, Tensor) else output(out, dtype)
+        for out in (call.out if several else [call.out])
+    ]
+
+
+def build(suite, d, call, layout=None, reference=True):
+    """Places the call's tensors in memory and computes what must come out."""
+    layout_name = layout or d.layout
+    specs = [as_tensor(value, d.dtype) for value in call.inputs]
+    pair = None
+    if layout_name == "in place":
+        pair = suite.in_place[d.index % len(suite.in_place)]
+        layout_name = ("contiguous", "padded", "transposed")[d.index % 3]
+    layout = Layout(layout_name, d.rng, d.index, len(specs) + 1)
+    ins = [spec and layout.place(spec, is_output=False) for spec in specs]
+    live = Live(ins, [], call.params, specs)
+    refs = (None,)
+    if reference or call.out is None:
+        native = suite.bound is BITS
+        live.arguments = [p and (p.view.copy() if native else wide(p.view)) for p in ins]
+        with np.errstate(all="ignore"):
+            refs = as_tuple(with_dtype(suite.reference, d.out_dtype, *live.arguments, **call.params))
+    for i, spec in enumerate(out_specs(call, d.out_dtype, refs)):
+        if pair and pair[0] == i and ins[pair[1]] and ins[pair[1]].view.shape == spec.shape:
+            live.outs.append(ins[pair[1]])
+        else:
+            live.outs.append(layout.place(spec, is_output=True))
+    if reference:
+        complete(suite, d, live, refs)
+    return live
+
+
+def complete(suite, d, live, refs):
+    shapes = [placed.view.shape for placed in live.outs]
+    live.refs = tuple(np.broadcast_to(ref, shape) for ref, shape in zip(refs, shapes, strict=True))
+    if suite.bound is BITS:
+        return
+    count = len(live.refs)
+
+    def of(function, otherwise):
+        if not callable(function):
+            return (function if function is not None else otherwise,) * count
+        given = refs if count > 1 else refs[0]
+        with np.errstate(all="ignore"):
+            return as_tuple(with_dtype(function, d.out_dtype, given, *live.arguments, **live.params))
+
+    live.bounds = of(suite.bound, 0)
+    live.floors = of(suite.floor, 1.0)
+    live.outsides = of(suite.outside, None)
+
+
+def judge(suite, d, live, expect=None):
+    """A sentence for everything that is wrong with the outputs as they now are."""
+    complaints = []
+    expected = expect if isinstance(expect, list) and len(live.outs) > 1 else [expect] * len(live.outs)
+    for i, (placed, ref) in enumerate(zip(live.outs, live.refs)):
+        got, dtype = placed.view, placed.dtype
+        if got.size == 0:
+            continue
+        if expect is not None:
+            want = np.broadcast_to(rounded(expected[i], dtype), got.shape)
+            wrong = check.against_values(got, want, dtype)
+        elif suite.bound is BITS:
+            want = ref if ref.dtype == got.dtype else rounded(ref, dtype)
+            wrong = check.against_bits(got, want, suite.any_nan)
+        else:
+            want = ref
+            u = check.unit(suite, dtype)
+            wrong = check.against_bound(got, ref, live.bounds[i], dtype, u, live.floors[i], live.outsides[i])
+        if wrong.mask.any():
+            untouched = never_written(got)
+            name = f"output {i}" if len(live.outs) > 1 else "out"
+            complaints.append(check.explain(name, got, np.asarray(want, np.float64), wrong, untouched))
+    if suite.also and not complaints:
+        outs = tuple(placed.view for placed in live.outs)
+        said = suite.also(outs if len(outs) > 1 else outs[0], *live.arguments, **live.params)
+        if said:
+            complaints.append(said)
+    return complaints
+
+
+def never_written(array):
+    kind = np.dtype(f"u{array.itemsize}")
+    fill = int.from_bytes(bytes([untouched_byte(array.dtype)]) * array.itemsize, "little")
+    return np.ascontiguousarray(array).view(kind).reshape(array.shape) == fill
+
+
+def tampered(live, before):
+    """A sentence for each byte pattern that changed where nothing may be written."""
+    complaints = []
+    for placed, old in zip(live.all(), before):
+        is_output = any(placed is out for out in live.outs)
+        if is_output:
+            where = placed.changed_outside(old)
+            if where.size:
+                past = f"element {where[0]} of its memory, counted from the first"
+                complaints.append(f"written outside the output, at {past} ({where.size} such elements)")
+        elif not np.array_equal(placed.buffer.view(np.uint8), old.view(np.uint8)):
+            index = next(i for i, p in enumerate(live.ins) if p is placed)
+            complaints.append(f"input {index} was modified")
+    return complaints
+
+
+def run(suite, operator, d, call, layout=None, expect=None, times=2):
+    """Runs one case with every check there is. Returns (complaints, kernel's name)."""
+    live = build(suite, d, call, layout)
+    before = [placed.snapshot() for placed in live.all()]
+    with operator.prepare(live.out_views(), live.in_views(), live.params) as prepared:
+        prepared.run()
+        kernel = prepared.kernel
+        complaints = judge(suite, d, live, expect) + tampered(live, before)
+        first = [placed.snapshot() for placed in live.outs]
+        for _ in range(times - 1):
+            for placed, old in zip(live.all(), before):
+                placed.restore(old)
+            prepared.run()
+            if not complaints and not same_bits(live.outs, first):
+                complaints.append("the same call gave other bits the second time")
+    if d.layout == "offset" and suite.alignment_free and not complaints:
+        complaints += against_aligned(suite, operator, d, call, live)
+    return complaints, kernel
+
+
+def same_bits(placed, buffers):
+    return all(np.array_equal(p.buffer.view(np.uint8), b.view(np.uint8)) for p, b in zip(placed, buffers))
+
+
+def against_aligned(suite, operator, d, call, live):
+    """The same values at aligned addresses must give the same bits."""
+    aligned = build(suite, d, call, "contiguous", reference=False)
+    with operator.prepare(aligned.out_views(), aligned.in_views(), live.params) as prepared:
+        prepared.run()
+    for here, there in zip(live.outs, aligned.outs):
+        if here.view.tobytes() != there.view.tobytes():
+            return ["other bits than the same call at aligned addresses"]
+    return []

@@ -1,0 +1,241 @@
+"""Everything there is to test about an operator, in pieces that run and fail on their own.
+
+    <op>/<dtype>/<layout>     20 generated cases
+    <op>/<dtype>/cases        the hand-made ones
+    <op>/<dtype>/errors       wrong calls
+    <op>/<dtype>/proof        does the suite prove anything? zeros, one value, loose bounds
+    <op>/<dtype>/planted      wrong kernels that must be caught
+    <op>/<dtype>/rows         batch invariance
+    <op>/<dtype>/threads      one thread against two
+    <op>/all/kernels          was every kernel taken?
+
+pytest and `oprt test` run the same items. The name of one case is its item's and its own: relu/bf16/padded/07.
+"""
+
+import dataclasses
+import shlex
+import traceback
+
+import numpy as np
+
+from operator_runtime.testing import call, check, errors, planted, rows, threads
+from operator_runtime.testing.draw import Draw
+from operator_runtime.testing.load import suites
+from operator_runtime.testing.suite import BITS
+
+DRAWS = 20  # generated cases for each operator, dtype and layout
+THREADED_BYTES = 8 << 20  # benchmarks with inputs up to this size are also run with one and with two threads
+
+
+@dataclasses.dataclass
+class Failure:
+    case: str
+    complaint: str
+    backend: str | None = None
+
+    @property
+    def rerun(self):
+        backend = f" --backend {self.backend}" if self.backend else ""
+        return f"oprt test{backend} --filter {shlex.quote(self.case)}"
+
+    def __str__(self):
+        return f"{self.case}\n" + "\n".join(f"  {line}" for line in self.complaint.splitlines()) + f"\n  again: {self.rerun}"
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What an item found: how many cases ran, and those that failed."""
+
+    cases: int = 0
+    failures: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    op: str
+    dtype: str
+    what: str
+
+    @property
+    def name(self):
+        return f"{self.op}/{self.dtype}/{self.what}"
+
+    def run(self, backend=None, wanted=lambda case: True):
+        """Runs the cases whose names are wanted."""
+        suite = suites()[self.op]
+        operator = call.Package(self.op, backend)
+        outcome = Outcome()
+        for name, test in CHECKS.get(self.what, layout_cases)(suite, operator, self):
+            full = f"{self.name}/{name}"
+            if not wanted(full):
+                continue
+            outcome.cases += 1
+            try:
+                complaints = test()
+            except Exception:  # a broken case is a failure of that case, not the end of the run
+                complaints = [traceback.format_exc(limit=-4)]
+            outcome.failures += [Failure(full, complaint, backend) for complaint in complaints]
+        return outcome
+
+
+def items(ops=None, dtypes=None):
+    """All items of the operators and dtypes given, or of all."""
+    for name, suite in suites().items():
+        if ops and name not in ops:
+            continue
+        for dtype in suite.dtypes:
+            if dtypes and not set(dtype.split("-")) & set(dtypes):
+                continue
+            for what in (*suite.layouts_that_apply(), "cases", "errors", "proof", "planted", "rows", "threads"):
+                if what == "rows" and not suite.row:
+                    continue
+                yield Item(name, dtype, what)
+        if not dtypes:
+            yield Item(name, "all", "kernels")
+
+
+def draws(suite, item, layout, dry=False):
+    for index in range(DRAWS):
+        d = Draw(item.op, item.dtype, layout, index, dry=dry)
+        yield d, suite.draw(d)
+
+
+def layout_cases(suite, operator, item):
+    """Yields (name, function that returns complaints), as every check below does."""
+    for index in range(DRAWS):
+
+        def test(index=index):
+            d = Draw(item.op, item.dtype, item.what, index)
+            return call.run(suite, operator, d, suite.draw(d))[0]
+
+        yield f"{index:02}", test
+
+
+def hand_made(suite, item, dry=False):
+    """The cases with each of their layouts: (name, d, case)."""
+    d = Draw(item.op, item.dtype, "contiguous", 0, "cases", dry)
+    for case in suite.cases(d):
+        for layout in case.layouts:
+            placed = Draw(item.op, item.dtype, layout, 0, case.name)
+            yield case.name if layout == "contiguous" else f"{case.name} [{layout}]", placed, case
+
+
+def named_cases(suite, operator, item):
+    for name, d, case in hand_made(suite, item):
+
+        def test(d=d, case=case):
+            return call.run(suite, operator, d, case.call, expect=case.expect, times=max(case.times, 2))[0]
+
+        yield name, test
+
+
+def wrong_calls(suite, operator, item):
+    d = Draw(item.op, item.dtype, "contiguous", 0, "errors")
+    base = next(d for d, c in draws(suite, item, "contiguous") if big_enough(suite, d, c))
+    base = Draw(item.op, item.dtype, "contiguous", base.index)
+    for error in (*errors.free_errors(suite, operator, base), *suite.errors(d)):
+
+        def test(error=error):
+            complaint = errors.check(suite, operator, d, error)
+            return [complaint] if complaint else []
+
+        yield error.name, test
+
+
+def big_enough(suite, d, c):
+    """Two elements in every output: something to skip, to halve, to overlap."""
+    return all(out.view.size > 1 for out in call.build(suite, d, c).outs)
+
+
+def proof(suite, operator, item):
+    def test():
+        references, bounds = [], []
+        for layout in ("contiguous", "padded", "transposed"):
+            if layout not in suite.layouts:
+                continue
+            for d, c in draws(suite, item, layout):
+                live = call.build(suite, d, c)
+                for i, ref in enumerate(live.refs):
+                    references.append(np.asarray(ref, np.float64))
+                    if suite.bound is BITS:
+                        bounds.append(None)
+                    else:
+                        dtype = live.outs[i].dtype
+                        bounds.append(check.half_ulp(ref, dtype) + check.unit(suite, dtype) * live.bounds[i])
+        said = check.proves_nothing(suite, references, bounds)
+        return [said] if said else []
+
+    yield "random cases", test
+
+
+def planted_kernels(suite, operator, item):
+    for kind in planted.KINDS:
+
+        def test(kind=kind):
+            some = [d.index for d, c in draws(suite, item, "contiguous") if big_enough(suite, d, c)][:8]
+            drawn = ((d, suite.draw(d)) for d in (Draw(item.op, item.dtype, "contiguous", index) for index in some))
+            said, tried = planted.uncaught(suite, operator, kind, drawn)
+            return [said] if said else []
+
+        yield kind, test
+
+
+def batches(suite, operator, item):
+    for length in rows.lengths(suite):
+
+        def test(length=length):
+            said = rows.check(suite, operator, item.dtype, length)
+            return [said] if said else []
+
+        yield f"length {length}", test
+
+
+def thread_counts(suite, operator, item):
+    d = Draw(item.op, item.dtype, "contiguous", 0, "benchmarks")
+    for bench in suite.benchmarks(d):
+        placed = Draw(item.op, item.dtype, bench.layout, 0, bench.name)
+        if call.input_bytes(placed, bench.call) > THREADED_BYTES:
+            continue
+
+        def test(d=placed, c=bench.call):
+            live = call.build(suite, d, c, reference=False)
+            results = []
+            for count in (1, 2):
+                with threads.limited_to(count), operator.prepare(live.out_views(), live.in_views(), live.params) as op:
+                    op.run()
+                results.append([out.view.tobytes() for out in live.outs])
+            return [] if results[0] == results[1] else ["one thread and two give different bits"]
+
+        yield bench.name, test
+
+
+def kernels(suite, operator, item):
+    """Prepares every case there is and looks which kernel it takes. That they run is the other items' business."""
+
+    def test():
+        from operator_runtime import _native
+
+        taken = set()
+        for dtype in suite.dtypes:
+            one = dataclasses.replace(item, dtype=dtype)
+            calls = [(d, c) for layout in suite.layouts_that_apply() for d, c in draws(suite, one, layout, dry=True)]
+            calls += [(d, case.call) for _, d, case in hand_made(suite, one, dry=True)]
+            for d, c in calls:
+                live = call.build(suite, d, c, reference=False)
+                with operator.prepare(live.out_views(), live.in_views(), live.params) as prepared:
+                    taken.add(prepared.kernel)
+        missed = [name for name in _native.kernels(item.op, operator.backend or "cpu") if name not in taken]
+        return [f"no case takes {', '.join(missed)}; add lengths or cases that do"] if missed else []
+
+    yield "taken", test
+
+
+CHECKS = {
+    "cases": named_cases,
+    "errors": wrong_calls,
+    "proof": proof,
+    "planted": planted_kernels,
+    "rows": batches,
+    "threads": thread_counts,
+    "kernels": kernels,
+}
