@@ -1,0 +1,145 @@
+#include "allocation.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "error.h"
+#include "dlpack/dlpack.h"
+
+namespace oprt::python {
+
+// What a DLPack export points into. The memory lives exactly as long. Deleters may run on any thread, without the GIL.
+struct Export {
+  ~Export() { std::free(data); }
+
+  void* data = nullptr;
+  int64_t shape[OPRT_MAX_DIMS];
+  int64_t strides[OPRT_MAX_DIMS];
+  DLManagedTensorVersioned versioned = {};
+  DLManagedTensor legacy = {};
+};
+
+namespace {
+
+constexpr size_t kAlignment = 64;  // a cache line; JAX takes less aligned memory only by copying it
+
+DLDataType dlpack_dtype(oprt_dtype_t dtype) {
+  switch (dtype) {
+    case OPRT_DTYPE_F16: return {kDLFloat, 16, 1};
+    case OPRT_DTYPE_F32: return {kDLFloat, 32, 1};
+    case OPRT_DTYPE_BF16: return {kDLBfloat, 16, 1};
+    case OPRT_DTYPE_I32: return {kDLInt, 32, 1};
+    case OPRT_DTYPE_I64: return {kDLInt, 64, 1};
+  }
+  return {kDLOpaqueHandle, 0, 1};
+}
+
+template <class Managed>
+void deleter(Managed* self) {
+  delete static_cast<Export*>(self->manager_ctx);
+}
+
+// Runs when nobody has consumed the capsule: a consumer renames it and calls the deleter itself.
+template <class Managed>
+void drop(PyObject* capsule, const char* name) {
+  if (!PyCapsule_IsValid(capsule, name)) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+template <class Managed>
+nb::object capsule_of(Export* exported, Managed* managed, const DLTensor& tensor, const char* name,
+                      PyCapsule_Destructor destructor) {
+  managed->dl_tensor = tensor;
+  managed->manager_ctx = exported;
+  managed->deleter = deleter<Managed>;
+  PyObject* capsule = PyCapsule_New(managed, name, destructor);
+  if (!capsule) throw nb::python_error();
+  return nb::steal(capsule);
+}
+
+[[noreturn]] void refuse(const char* sentence) { throw nb::buffer_error(sentence); }
+
+}  // namespace
+
+Allocation::Allocation(const std::vector<int64_t>& shape, oprt_dtype_t dtype) : view_{}, export_(new Export) {
+  const auto text = [&] {
+    std::string out = "[";
+    for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
+    return out + "]";
+  };
+  if (shape.size() > OPRT_MAX_DIMS)
+    raise_argument(OPRT_ERR_INVALID_ARG, "empty", "shape", "a rank from 0 to 8", "rank " + std::to_string(shape.size()));
+  view_.dtype = dtype;
+  view_.ndim = static_cast<int32_t>(shape.size());
+  int64_t bytes = static_cast<int64_t>(oprt_dtype_size(dtype));
+  for (int i = view_.ndim - 1; i >= 0; --i) {
+    view_.shape[i] = shape[i];
+    view_.strides[i] = bytes / static_cast<int64_t>(oprt_dtype_size(dtype));
+    if (shape[i] < 0 || __builtin_mul_overflow(bytes, shape[i], &bytes))
+      raise_argument(OPRT_ERR_INVALID_ARG, "empty", "shape", "lengths of 0 or more, fewer than 2^63 bytes", text());
+  }
+  if (bytes > 0) {
+    export_->data = std::aligned_alloc(kAlignment, (static_cast<size_t>(bytes) + kAlignment - 1) & ~(kAlignment - 1));
+    if (!export_->data)
+      raise(OPRT_ERR_OUT_OF_MEMORY, "empty: host memory ran out: " + std::to_string(bytes) + " bytes for " + text());
+  }
+  view_.data = export_->data;
+}
+
+Allocation::~Allocation() = default;
+
+const oprt_tensor_view_t& Allocation::view() const {
+  if (!export_) raise(OPRT_ERR_INVALID_ARG, "Allocation: expected memory of its own, got one given away by __dlpack__");
+  return view_;
+}
+
+nb::object Allocation::dlpack(nb::handle stream, nb::handle max_version, nb::handle dl_device, nb::handle copy) {
+  if (!export_) refuse("this memory has been given away: __dlpack__ may be called once");
+  if (!stream.is_none()) refuse("host memory has no stream: stream must be None");
+  if (!dl_device.is_none() && !dl_device.equal(nb::make_tuple(static_cast<int>(kDLCPU), 0)))
+    refuse("this memory is the host's: dl_device must be None or (1, 0)");
+  if (!copy.is_none() && nb::cast<bool>(copy)) refuse("this memory is given away, not copied: copy must not be True");
+
+  Export* e = export_.get();
+  std::copy(view_.shape, view_.shape + OPRT_MAX_DIMS, e->shape);
+  std::copy(view_.strides, view_.strides + OPRT_MAX_DIMS, e->strides);
+  const DLTensor tensor{e->data, {kDLCPU, 0}, view_.ndim, dlpack_dtype(view_.dtype), e->shape, e->strides, 0};
+  nb::object capsule;
+  if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= DLPACK_MAJOR_VERSION) {
+    e->versioned.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    capsule = capsule_of(e, &e->versioned, tensor, "dltensor_versioned", [](PyObject* capsule) {
+      drop<DLManagedTensorVersioned>(capsule, "dltensor_versioned");
+    });
+  } else {
+    capsule = capsule_of(e, &e->legacy, tensor, "dltensor",
+                         [](PyObject* capsule) { drop<DLManagedTensor>(capsule, "dltensor"); });
+  }
+  export_.release();
+  return capsule;
+}
+
+void bind_allocation(nb::module_& module) {
+  nb::class_<Allocation>(module, "Allocation",
+                         "Memory for a result, given to a framework once by DLPack. Made by empty().")
+      .def("__dlpack__", &Allocation::dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
+           nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def("__dlpack_device__", [](const Allocation&) { return nb::make_tuple(static_cast<int>(kDLCPU), 0); });
+  module.def(
+      "empty",
+      [](const std::vector<int64_t>& shape, const std::string& dtype) {
+        for (oprt_dtype_t known :
+             {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
+          if (dtype == oprt_dtype_string(known)) return std::make_unique<Allocation>(shape, known);
+        raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, "empty", "dtype", "f32, f16, bf16, i32 or i64", dtype);
+      },
+      nb::arg("shape"), nb::arg("dtype"),
+      "An Allocation of that shape and dtype ('f32', 'f16', 'bf16', 'i32' or 'i64').");
+}
+
+}  // namespace oprt::python

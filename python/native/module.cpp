@@ -1,0 +1,20 @@
+// operator_runtime._native: liboprt for Python. The public functions are in operator_runtime/ops/.
+#include <nanobind/nanobind.h>
+
+#include "allocation.h"
+#include "operator.h"
+#include "oprt/api/version.h"
+#include "prepared.h"
+
+namespace nb = nanobind;
+
+NB_MODULE(_native, module) {
+  // Tensors that are alive when the interpreter ends are no mistake.
+  nb::set_leak_warnings(false);
+  module.doc() = "liboprt for Python";
+  module.def("version", oprt_version_string, "The library's version.");
+  module.def("abi_version", oprt_abi_version, "The library's ABI version.");
+  oprt::python::bind_allocation(module);
+  oprt::python::bind_prepared(module);
+  oprt::python::bind_operator(module);
+}

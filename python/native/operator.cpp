@@ -1,0 +1,178 @@
+#include "operator.h"
+
+#include <nanobind/stl/unique_ptr.h>
+#include <strings.h>
+
+#include <cstring>
+#include <string>
+
+#include "error.h"
+#include "oprt/oprt.h"
+#include "prepared.h"
+#include "workspace.h"
+
+namespace oprt::python {
+namespace {
+
+const OperatorInfo kOperators[] = {
+#include "operator_bindings.inc"
+};
+
+constexpr int64_t kLongBytes = 64 << 10;
+
+struct BackendName {
+  const char* name;
+  oprt_backend_t backend;
+};
+constexpr BackendName kBackends[] = {
+    {"cpu", OPRT_BACKEND_CPU}, {"nvidia", OPRT_BACKEND_NVIDIA}, {"metax", OPRT_BACKEND_METAX}};
+
+// None, a name or a Backend (which is a str). What is not found at once is left to Python, which knows how to refuse.
+oprt_backend_t parse_backend(const char* op, PyObject* object) {
+  if (object == Py_None) return OPRT_BACKEND_AUTO;
+  if (PyUnicode_Check(object)) {
+    const char* name = PyUnicode_AsUTF8(object);
+    if (!name) throw nb::python_error();
+    for (const BackendName& known : kBackends)
+      if (strcasecmp(name, known.name) == 0) return known.backend;
+  }
+  nb::module_::import_("operator_runtime.backend").attr("refuse_backend")(op, nb::handle(object));
+  throw nb::python_error();
+}
+
+Scalar parse_scalar(const OperatorInfo& op, const ScalarInfo& info, PyObject* object) {
+  Scalar scalar;
+  if (info.kind == ScalarKind::f64) {
+    scalar.f64 = PyFloat_AsDouble(object);
+    if (scalar.f64 == -1.0 && PyErr_Occurred())
+      raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "a number", Py_TYPE(object)->tp_name);
+    return scalar;
+  }
+  const nb::object index = nb::steal(PyNumber_Index(object));
+  if (!index.is_valid())
+    raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "an integer", Py_TYPE(object)->tp_name);
+  scalar.i64 = PyLong_AsLongLong(index.ptr());
+  if (scalar.i64 == -1 && PyErr_Occurred())
+    raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "an integer of 64 bits",
+                   nb::str(index).c_str());
+  return scalar;
+}
+
+// k(backend, *views, *scalars): create, execute, destroy. A type slot rather than a bound method, for its speed.
+PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
+  try {
+    const auto& op = *nb::inst_ptr<const OperatorInfo>(self);
+    if (kwargs && PyDict_Size(kwargs)) raise(OPRT_ERR_INVALID_ARG, std::string(op.name) + ": arguments are positional");
+    const std::span<PyObject* const> objects(&PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
+    const Arguments arguments(op, objects);
+    const Descriptor descriptor(op, arguments);
+    const Workspace workspace(descriptor.workspace_size());
+    oprt_status_t status;
+    const auto execute = [&] {
+      status = op.execute(descriptor.get(), workspace.data(), workspace.size(), arguments.data, nullptr);
+    };
+    if (is_long(op, arguments)) {
+      nb::gil_scoped_release release;
+      execute();
+    } else {
+      execute();
+    }
+    check(status);
+    return outputs_of(op, objects).release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+const OperatorInfo& find(const char* name) {
+  for (const OperatorInfo& op : kOperators)
+    if (std::strcmp(op.name, name) == 0) return op;
+  raise_argument(OPRT_ERR_INVALID_ARG, "operator", "name", "an operator of this build", name);
+}
+
+}  // namespace
+
+std::span<const OperatorInfo> operators() { return kOperators; }
+
+Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> arguments) {
+  const size_t wanted = 1 + op.views.size() + op.scalars.size();
+  if (arguments.size() != wanted)
+    raise_argument(OPRT_ERR_INVALID_ARG, op.name, "arguments", std::to_string(wanted), std::to_string(arguments.size()));
+  backend = parse_backend(op.name, arguments[0]);
+  PyObject* const* next = &arguments[1];
+  for (int i = 0; i < op.view_count(); ++i, ++next) {
+    views[i] = nullptr;
+    data[i] = nullptr;
+    if (*next == Py_None) continue;
+    take(op.name, op.views[i], *next, i < op.outputs ? Use::kOutput : Use::kInput, &tensors[i]);
+    views[i] = &tensors[i].view;
+    data[i] = tensors[i].view.data;
+  }
+  for (size_t i = 0; i < op.scalars.size(); ++i, ++next) scalars[i] = parse_scalar(op, op.scalars[i], *next);
+}
+
+Descriptor::Descriptor(const OperatorInfo& op, const Arguments& arguments) : op_(op) {
+  const int before = oprt_exchange_thread_backend(arguments.backend);
+  const oprt_status_t status = op.create(&desc_, arguments.views, arguments.scalars);
+  oprt_exchange_thread_backend(before);
+  check(status);
+  check(op.workspace_size(desc_, &workspace_size_));
+}
+
+bool is_long(const OperatorInfo& op, const Arguments& arguments) {
+  int64_t bytes = 0;
+  for (int v = 0; v < op.view_count(); ++v) {
+    if (!arguments.views[v]) continue;
+    const oprt_tensor_view_t& view = *arguments.views[v];
+    int64_t size = static_cast<int64_t>(oprt_dtype_size(view.dtype));
+    for (int i = 0; i < view.ndim; ++i) size *= view.shape[i];
+    bytes += size;
+  }
+  return bytes >= kLongBytes;
+}
+
+nb::object outputs_of(const OperatorInfo& op, std::span<PyObject* const> arguments) {
+  if (op.outputs == 1) return nb::borrow(arguments[1]);
+  nb::object tuple = nb::steal(PyTuple_New(op.outputs));
+  for (int i = 0; i < op.outputs; ++i) PyTuple_SET_ITEM(tuple.ptr(), i, Py_NewRef(arguments[1 + i]));
+  return tuple;
+}
+
+void bind_operator(nb::module_& module) {
+  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call)}, {0, nullptr}};
+  nb::class_<OperatorInfo>(module, "Operator", nb::type_slots(slots),
+                           "One operator: k(backend, *views, *scalars) runs it and returns its output or outputs.")
+      .def_prop_ro("name", [](const OperatorInfo& op) { return op.name; })
+      .def(
+          "prepare",
+          [](const OperatorInfo& op, const nb::args& arguments) {
+            return std::make_unique<PreparedOp>(
+                op, std::span<PyObject* const>(&PyTuple_GET_ITEM(arguments.ptr(), 0), arguments.size()));
+          },
+          "prepare(backend, *views, *scalars) checks everything once and returns a PreparedOp.");
+  module.def(
+      "operator", [](const char* name) -> const OperatorInfo& { return find(name); }, nb::arg("name"),
+      nb::rv_policy::reference, "The operator of that name.");
+  module.def("operators", [] {
+    nb::list names;
+    for (const OperatorInfo& op : kOperators) names.append(op.name);
+    return names;
+  }, "The names of this build's operators.");
+  module.def(
+      "kernels",
+      [](const char* op, const nb::object& backend) {
+        nb::list names;
+        const oprt_backend_t where = parse_backend("kernels", backend.ptr());
+        for (int i = 0; const char* name = oprt_operator_kernel(op, where, i); ++i) names.append(name);
+        return names;
+      },
+      nb::arg("op"), nb::arg("backend"), "Every kernel name that the operator can return on that backend.");
+  module.def("last_kernel", oprt_last_kernel, "The kernel that the calling thread launched last, or 'none'.");
+}
+
+}  // namespace oprt::python

@@ -1,0 +1,238 @@
+#include "tensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "allocation.h"
+#include "error.h"
+#include "dlpack/dlpack.h"
+
+namespace oprt::python {
+namespace {
+
+constexpr const char* kDtypes = "f32, f16, bf16, i32 or i64";
+
+// How the tensors of one Python type are taken.
+enum class Protocol { kExchange, kNumpy, kAllocation, kDlpack, kNone };
+
+struct TypeInfo {
+  PyTypeObject* type;
+  Protocol protocol;
+  bool read_only;                // by the type's own rules
+  const DLPackExchangeAPI* api;  // kExchange alone
+};
+
+// The argument that is being taken, for messages.
+struct Argument {
+  const char* op;
+  const char* name;
+  nb::handle object;
+  Use use;
+
+  [[noreturn]] void refuse(oprt_status_t status, const std::string& expected, const std::string& got) const {
+    raise_argument(status, op, name, expected, got);
+  }
+  [[noreturn]] void refuse_read_only() const {
+    refuse(OPRT_ERR_INVALID_ARG, "a tensor that may be written", std::string("a read-only ") + type_name());
+  }
+  const char* type_name() const { return Py_TYPE(object.ptr())->tp_name; }
+};
+
+const DLPackExchangeAPI* exchange_api(nb::handle type) {
+  const nb::object capsule = nb::getattr(type, "__dlpack_c_exchange_api__", nb::object());
+  if (!capsule.is_valid() || !PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api")) return nullptr;
+  auto* header = static_cast<DLPackExchangeAPIHeader*>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (header && header->version.major != DLPACK_MAJOR_VERSION) header = header->prev_api;
+  auto* api = reinterpret_cast<const DLPackExchangeAPI*>(header);
+  return api && api->dltensor_from_py_object_no_sync ? api : nullptr;
+}
+
+TypeInfo inspect(PyTypeObject* type) {
+  const nb::handle handle(reinterpret_cast<PyObject*>(type));
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  if (handle.is(nb::type<Allocation>())) return {type, Protocol::kAllocation, false, nullptr};
+  if (PyObject_IsSubclass(handle.ptr(), numpy.attr("ndarray").ptr()) == 1)
+    return {type, Protocol::kNumpy, false, nullptr};
+  if (const DLPackExchangeAPI* api = exchange_api(handle)) return {type, Protocol::kExchange, false, api};
+  if (nb::hasattr(handle, "__dlpack__") && nb::hasattr(handle, "__dlpack_device__")) {
+    const nb::str module(nb::getattr(handle, "__module__", nb::str("")));
+    return {type, Protocol::kDlpack, std::strncmp(module.c_str(), "jax", 3) == 0, nullptr};
+  }
+  return {type, Protocol::kNone, false, nullptr};
+}
+
+// Types are few and the same ones come again, so what was found out about them is kept, and they are kept alive. The
+// table is guarded by the GIL. A program that makes types without end fills it and then pays for the inspection.
+TypeInfo type_info(PyTypeObject* type) {
+  static TypeInfo known[32];
+  static int known_count = 0;
+  for (int i = 0; i < known_count; ++i)
+    if (known[i].type == type) return known[i];
+  const TypeInfo info = inspect(type);
+  if (known_count < 32) {
+    Py_INCREF(type);
+    known[known_count++] = info;
+  }
+  return info;
+}
+
+std::string dlpack_dtype_name(DLDataType dtype) {
+  static constexpr const char* kKinds[] = {"int", "uint", "float", "opaque", "bfloat", "complex", "bool"};
+  if (dtype.code == kDLBool) return "bool";
+  const std::string kind = dtype.code < std::size(kKinds) ? kKinds[dtype.code] : "a float of 8 bits or fewer, ";
+  return kind + std::to_string(dtype.bits) + (dtype.lanes == 1 ? "" : "x" + std::to_string(dtype.lanes));
+}
+
+oprt_dtype_t from_dlpack(const Argument& argument, DLDataType dtype) {
+  if (dtype.lanes == 1) {
+    if (dtype.code == kDLFloat && dtype.bits == 32) return OPRT_DTYPE_F32;
+    if (dtype.code == kDLFloat && dtype.bits == 16) return OPRT_DTYPE_F16;
+    if (dtype.code == kDLBfloat && dtype.bits == 16) return OPRT_DTYPE_BF16;
+    if (dtype.code == kDLInt && dtype.bits == 32) return OPRT_DTYPE_I32;
+    if (dtype.code == kDLInt && dtype.bits == 64) return OPRT_DTYPE_I64;
+  }
+  argument.refuse(OPRT_ERR_UNSUPPORTED_DTYPE, kDtypes, dlpack_dtype_name(dtype));
+}
+
+// This build reaches host memory alone; a pointer elsewhere would be read as if it were the host's.
+void check_device(const Argument& argument, int device_type, int device_id) {
+  if (device_type == kDLCPU || device_type == kDLCUDAHost) return;
+  const bool cuda = device_type == kDLCUDA || device_type == kDLCUDAManaged;
+  argument.refuse(OPRT_ERR_NOT_SUPPORTED, "data in host memory, as this build has the CPU backend alone",
+                  "data on " + (cuda ? "cuda:" + std::to_string(device_id)
+                                     : "DLPack device type " + std::to_string(device_type)));
+}
+
+void from_dltensor(const Argument& argument, const DLTensor& tensor, oprt_tensor_view_t* view) {
+  check_device(argument, tensor.device.device_type, tensor.device.device_id);
+  view->data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  view->dtype = from_dlpack(argument, tensor.dtype);
+  view->ndim = tensor.ndim;
+  int64_t dense = 1;
+  for (int i = std::min(tensor.ndim, OPRT_MAX_DIMS) - 1; i >= 0; --i) {
+    view->shape[i] = tensor.shape[i];
+    view->strides[i] = tensor.strides ? tensor.strides[i] : dense;  // null before DLPack 1.2: row-major
+    dense *= tensor.shape[i];
+  }
+}
+
+void take_exchange(const Argument& argument, const DLPackExchangeAPI& api, Tensor* tensor) {
+  DLTensor exported;
+  if (api.dltensor_from_py_object_no_sync(argument.object.ptr(), &exported) != 0)
+    argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor with strided memory", argument.type_name());
+  from_dltensor(argument, exported, &tensor->view);
+}
+
+// NumPy's array interface, C side: https://numpy.org/doc/stable/reference/arrays.interface.html
+struct ArrayStruct {
+  int two;
+  int nd;
+  char typekind;
+  int itemsize;
+  int flags;
+  Py_intptr_t* shape;
+  Py_intptr_t* strides;  // in bytes
+  void* data;
+  PyObject* descr;
+};
+constexpr int kNativeOrder = 0x200;
+constexpr int kWriteable = 0x400;
+
+// NumPy calls ml_dtypes' bfloat16 "void of two bytes"; its dtype object, of which there is one, tells.
+bool is_bfloat16(nb::handle array) {
+  static PyObject* known = nullptr;
+  const nb::object dtype = array.attr("dtype");
+  if (dtype.ptr() == known) return true;
+  if (std::strcmp(nb::str(dtype).c_str(), "bfloat16") != 0) return false;
+  Py_XDECREF(known);
+  known = Py_NewRef(dtype.ptr());
+  return true;
+}
+
+oprt_dtype_t from_numpy(const Argument& argument, const ArrayStruct& array) {
+  if (array.flags & kNativeOrder) {
+    if (array.typekind == 'f' && array.itemsize == 4) return OPRT_DTYPE_F32;
+    if (array.typekind == 'f' && array.itemsize == 2) return OPRT_DTYPE_F16;
+    if (array.typekind == 'i' && array.itemsize == 4) return OPRT_DTYPE_I32;
+    if (array.typekind == 'i' && array.itemsize == 8) return OPRT_DTYPE_I64;
+    if (array.typekind == 'V' && array.itemsize == 2 && is_bfloat16(argument.object)) return OPRT_DTYPE_BF16;
+  }
+  const nb::object dtype = argument.object.attr("dtype");
+  argument.refuse(OPRT_ERR_UNSUPPORTED_DTYPE, kDtypes, nb::str(dtype).c_str());
+}
+
+void take_numpy(const Argument& argument, Tensor* tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("__array_struct__");
+  const nb::object capsule = nb::steal(PyObject_GetAttr(argument.object.ptr(), name));
+  if (!capsule.is_valid()) throw nb::python_error();
+  const auto& array = *static_cast<const ArrayStruct*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
+  if (argument.use == Use::kOutput && !(array.flags & kWriteable)) argument.refuse_read_only();
+  oprt_tensor_view_t& view = tensor->view;
+  view.data = array.data;
+  view.dtype = from_numpy(argument, array);
+  view.ndim = array.nd;
+  bool empty = false;
+  for (int i = 0; i < array.nd; ++i) empty = empty || array.shape[i] == 0;
+  for (int i = 0; i < std::min(array.nd, OPRT_MAX_DIMS); ++i) {
+    view.shape[i] = array.shape[i];
+    view.strides[i] = array.strides[i] / array.itemsize;
+    if (array.strides[i] % array.itemsize != 0 && array.shape[i] > 1 && !empty)
+      argument.refuse(OPRT_ERR_INVALID_ARG, "strides of whole elements (" + std::to_string(array.itemsize) + " bytes)",
+                      "a stride of " + std::to_string(array.strides[i]) + " bytes on axis " + std::to_string(i));
+  }
+}
+
+// The capsule stays unconsumed: it owns the export, and gives it back when the lease ends.
+void take_dlpack(const Argument& argument, Tensor* tensor) {
+  try {
+    const nb::object device = argument.object.attr("__dlpack_device__")();
+    check_device(argument, nb::cast<int>(nb::int_(device[0])), nb::cast<int>(nb::int_(device[1])));
+    // Host memory has no stream, so none is named. A producer from before DLPack 1.0 knows no max_version.
+    const nb::object dlpack = argument.object.attr("__dlpack__");
+    try {
+      tensor->lease = dlpack(nb::arg("max_version") = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_TypeError)) throw;
+      tensor->lease = dlpack();
+    }
+  } catch (nb::python_error& error) {
+    if (error.matches(nb::module_::import_("operator_runtime.errors").attr("OperatorRuntimeError"))) throw;
+    error.restore();
+    argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor that exports itself by DLPack", argument.type_name());
+  }
+  PyObject* capsule = tensor->lease.ptr();
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+    const auto& managed =
+        *static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    if (managed.version.major != DLPACK_MAJOR_VERSION)
+      argument.refuse(OPRT_ERR_INVALID_ARG, "DLPack version " + std::to_string(DLPACK_MAJOR_VERSION),
+                      "version " + std::to_string(managed.version.major));
+    if (argument.use == Use::kOutput && (managed.flags & DLPACK_FLAG_BITMASK_READ_ONLY)) argument.refuse_read_only();
+    from_dltensor(argument, managed.dl_tensor, &tensor->view);
+  } else if (PyCapsule_IsValid(capsule, "dltensor")) {
+    from_dltensor(argument, static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor,
+                  &tensor->view);
+  } else {
+    argument.refuse(OPRT_ERR_INVALID_ARG, "a DLPack capsule from __dlpack__", Py_TYPE(capsule)->tp_name);
+  }
+}
+
+}  // namespace
+
+void take(const char* op, const char* name, nb::handle object, Use use, Tensor* tensor) {
+  const Argument argument{op, name, object, use};
+  const TypeInfo info = type_info(Py_TYPE(object.ptr()));
+  if (use == Use::kOutput && info.read_only) argument.refuse_read_only();
+  switch (info.protocol) {
+    case Protocol::kExchange: return take_exchange(argument, *info.api, tensor);
+    case Protocol::kNumpy: return take_numpy(argument, tensor);
+    case Protocol::kAllocation: tensor->view = nb::cast<Allocation&>(object).view(); return;
+    case Protocol::kDlpack: return take_dlpack(argument, tensor);
+    case Protocol::kNone: break;
+  }
+  argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor: NumPy's, PyTorch's, JAX's or one with __dlpack__",
+                  argument.type_name());
+}
+
+}  // namespace oprt::python
