@@ -8,8 +8,8 @@
 #include <new>
 #include <string>
 
-#include "error.h"
 #include "dlpack/dlpack.h"
+#include "error.h"
 
 namespace oprt::python {
 
@@ -74,7 +74,8 @@ Allocation::Allocation(const std::vector<int64_t>& shape, oprt_dtype_t dtype) : 
     return out + "]";
   };
   if (shape.size() > OPRT_MAX_DIMS)
-    raise_argument(OPRT_ERR_INVALID_ARG, "empty", "shape", "a rank from 0 to 8", "rank " + std::to_string(shape.size()));
+    raise_argument(OPRT_ERR_INVALID_ARG, "empty", "shape", "a rank from 0 to 8",
+                   "rank " + std::to_string(shape.size()));
   view_.dtype = dtype;
   view_.ndim = static_cast<int32_t>(shape.size());
   int64_t bytes = static_cast<int64_t>(oprt_dtype_size(dtype));
@@ -113,9 +114,8 @@ nb::object Allocation::dlpack(nb::handle stream, nb::handle max_version, nb::han
   nb::object capsule;
   if (!max_version.is_none() && nb::cast<int>(max_version[0]) >= DLPACK_MAJOR_VERSION) {
     e->versioned.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-    capsule = capsule_of(e, &e->versioned, tensor, "dltensor_versioned", [](PyObject* capsule) {
-      drop<DLManagedTensorVersioned>(capsule, "dltensor_versioned");
-    });
+    capsule = capsule_of(e, &e->versioned, tensor, "dltensor_versioned",
+                         [](PyObject* capsule) { drop<DLManagedTensorVersioned>(capsule, "dltensor_versioned"); });
   } else {
     capsule = capsule_of(e, &e->legacy, tensor, "dltensor",
                          [](PyObject* capsule) { drop<DLManagedTensor>(capsule, "dltensor"); });
@@ -133,8 +133,7 @@ void bind_allocation(nb::module_& module) {
   module.def(
       "empty",
       [](const std::vector<int64_t>& shape, const std::string& dtype) {
-        for (oprt_dtype_t known :
-             {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
+        for (oprt_dtype_t known : {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
           if (dtype == oprt_dtype_string(known)) return std::make_unique<Allocation>(shape, known);
         raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, "empty", "dtype", "f32, f16, bf16, i32 or i64", dtype);
       },

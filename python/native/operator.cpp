@@ -53,8 +53,7 @@ Scalar parse_scalar(const OperatorInfo& op, const ScalarInfo& info, PyObject* ob
     raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "an integer", Py_TYPE(object)->tp_name);
   scalar.i64 = PyLong_AsLongLong(index.ptr());
   if (scalar.i64 == -1 && PyErr_Occurred())
-    raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "an integer of 64 bits",
-                   nb::str(index).c_str());
+    raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "an integer of 64 bits", nb::str(index).c_str());
   return scalar;
 }
 
@@ -102,7 +101,8 @@ std::span<const OperatorInfo> operators() { return kOperators; }
 Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> arguments) {
   const size_t wanted = 1 + op.views.size() + op.scalars.size();
   if (arguments.size() != wanted)
-    raise_argument(OPRT_ERR_INVALID_ARG, op.name, "arguments", std::to_string(wanted), std::to_string(arguments.size()));
+    raise_argument(OPRT_ERR_INVALID_ARG, op.name, "arguments", std::to_string(wanted),
+                   std::to_string(arguments.size()));
   backend = parse_backend(op.name, arguments[0]);
   PyObject* const* next = &arguments[1];
   for (int i = 0; i < op.view_count(); ++i, ++next) {
@@ -158,11 +158,14 @@ void bind_operator(nb::module_& module) {
   module.def(
       "operator", [](const char* name) -> const OperatorInfo& { return find(name); }, nb::arg("name"),
       nb::rv_policy::reference, "The operator of that name.");
-  module.def("operators", [] {
-    nb::list names;
-    for (const OperatorInfo& op : kOperators) names.append(op.name);
-    return names;
-  }, "The names of this build's operators.");
+  module.def(
+      "operators",
+      [] {
+        nb::list names;
+        for (const OperatorInfo& op : kOperators) names.append(op.name);
+        return names;
+      },
+      "The names of this build's operators.");
   module.def(
       "kernels",
       [](const char* op, const nb::object& backend) {

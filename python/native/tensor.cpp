@@ -5,8 +5,8 @@
 #include <string>
 
 #include "allocation.h"
-#include "error.h"
 #include "dlpack/dlpack.h"
+#include "error.h"
 
 namespace oprt::python {
 namespace {
@@ -99,9 +99,9 @@ oprt_dtype_t from_dlpack(const Argument& argument, DLDataType dtype) {
 void check_device(const Argument& argument, int device_type, int device_id) {
   if (device_type == kDLCPU || device_type == kDLCUDAHost) return;
   const bool cuda = device_type == kDLCUDA || device_type == kDLCUDAManaged;
-  argument.refuse(OPRT_ERR_NOT_SUPPORTED, "data in host memory, as this build has the CPU backend alone",
-                  "data on " + (cuda ? "cuda:" + std::to_string(device_id)
-                                     : "DLPack device type " + std::to_string(device_type)));
+  argument.refuse(
+      OPRT_ERR_NOT_SUPPORTED, "data in host memory, as this build has the CPU backend alone",
+      "data on " + (cuda ? "cuda:" + std::to_string(device_id) : "DLPack device type " + std::to_string(device_type)));
 }
 
 void from_dltensor(const Argument& argument, const DLTensor& tensor, oprt_tensor_view_t* view) {
@@ -203,8 +203,7 @@ void take_dlpack(const Argument& argument, Tensor* tensor) {
   }
   PyObject* capsule = tensor->lease.ptr();
   if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-    const auto& managed =
-        *static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    const auto& managed = *static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
     if (managed.version.major != DLPACK_MAJOR_VERSION)
       argument.refuse(OPRT_ERR_INVALID_ARG, "DLPack version " + std::to_string(DLPACK_MAJOR_VERSION),
                       "version " + std::to_string(managed.version.major));
