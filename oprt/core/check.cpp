@@ -1,7 +1,6 @@
 #include "oprt/core/check.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "oprt/core/text.h"
 
@@ -19,8 +18,8 @@ Status check_view(const char* op, const char* argument, const View& v) {
     empty = empty || v.shape[i] == 0;
   }
   int64_t bytes = size_of(v.dtype);
-  for (int i = 0; i < v.ndim && !empty; ++i)
-    if (__builtin_mul_overflow(bytes, v.shape[i], &bytes))
+  for (int i = 0; i < v.ndim; ++i)
+    if (v.shape[i] && __builtin_mul_overflow(bytes, v.shape[i], &bytes))
       return invalid(op, argument, "fewer than 2^63 bytes", shape());
   int64_t low = 0, high = size_of(v.dtype);
   for (int i = 0; i < v.ndim && !empty; ++i) {

@@ -6,8 +6,8 @@
 
 namespace oprt {
 
-// Rank 0 to 8, a dtype of the enum, no negative length, a count and extents in bytes that fit int64_t, and data where
-// the view is not empty.
+// Rank 0 to 8, a dtype of the enum, no negative length, and lengths whose product, zeros left out, fits int64_t in
+// bytes; where the view is not empty, also extents that do, and data. The strides of an empty view are not looked at.
 Status check_view(const char* op, const char* argument, const View& v);
 
 Status check_float(const char* op, const char* argument, const View& v);  // f32, f16 or bf16

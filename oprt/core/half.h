@@ -15,11 +15,17 @@ inline float widen(bf16 x) { return std::bit_cast<float>(static_cast<uint32_t>(x
 inline float widen(f16 x) {
   const uint32_t sign = static_cast<uint32_t>(x.bits & 0x8000u) << 16;
   const uint32_t magnitude = x.bits & 0x7FFFu;
-  if (magnitude >= 0x7C00u)  // infinity or NaN: the largest exponent, the same fraction
-    return std::bit_cast<float>(sign | 0x7F800000u | (magnitude & 0x3FFu) << 13);
-  // Shifted into place the exponent is 112 too small; one multiplication by 2^112 puts it right, also for subnormals.
-  const float value = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(value));
+  uint32_t wide;
+  if (magnitude < 0x400u) {
+    // A subnormal is m * 2^-24, and 0.5 + m * 2^-24 is a float: no f32 subnormal is met, which a thread that has
+    // switched them off would lose.
+    wide = std::bit_cast<uint32_t>(std::bit_cast<float>(0x3F000000u | magnitude) - 0.5f);
+  } else if (magnitude < 0x7C00u) {
+    wide = (magnitude << 13) + (112u << 23);  // the exponent's bias is 15 there and 127 here
+  } else {
+    wide = 0x7F800000u | (magnitude & 0x3FFu) << 13;  // infinity or NaN: the largest exponent, the same fraction
+  }
+  return std::bit_cast<float>(sign | wide);
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 #include "oprt/core/operator.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "oprt/core/text.h"
@@ -31,7 +32,7 @@ Status check_aliasing(const oprt_operator_descriptor& desc, void* const* data) {
               ? std::string("exactly the memory of ") + op.operands[i].name + ", or memory apart from it"
               : std::string("memory apart from ") + op.operands[i].name;
       return invalid(op.name, op.operands[o].name, expected,
-                     found == Overlap::kYes ? "a partial overlap"
+                     found == Overlap::kYes ? "an overlap"
                                             : "two layouts too intricate to tell apart in bounded work");
     }
   }
@@ -81,7 +82,10 @@ Status accept_views(oprt_operator_descriptor* desc, std::initializer_list<const 
     if (view) {
       own = *view;
       OPRT_TRY(check_view(op.name, operand.name, own));
-      if (!is_empty(own)) OPRT_TRY(check_alignment(op, i, own, own.data));
+      if (is_empty(own))
+        std::fill(own.strides, own.strides + own.ndim, 0);  // they lead nowhere and may hold anything
+      else
+        OPRT_TRY(check_alignment(op, i, own, own.data));
     } else if (operand.optional) {
       own.ndim = kAbsent;
     } else {

@@ -97,7 +97,7 @@ class BoundedSum {
     int64_t coefficient, bound;
   };
   static constexpr int kMaxTerms = 2 * OPRT_MAX_DIMS + 2;
-  static constexpr int kMaxSteps = 20000;  // about 0.2 ms; real layouts take fewer than 50
+  static constexpr int kMaxSteps = 20000;  // about 1 ms; real layouts take fewer than 50
 
   void merge_equal() {
     int kept = 0;
@@ -141,7 +141,8 @@ bool is_dense(const View& v, const Extent& e) { return count(v) * size_of(v.dtyp
 
 Overlap overlap(const View& a, const void* a_data, const View& b, const void* b_data) {
   const Extent ea = extent(a), eb = extent(b);
-  const __int128 distance = static_cast<__int128>(reinterpret_cast<intptr_t>(b_data)) - reinterpret_cast<intptr_t>(a_data);
+  const __int128 distance =
+      static_cast<__int128>(reinterpret_cast<uintptr_t>(b_data)) - reinterpret_cast<uintptr_t>(a_data);
   if (ea.high <= distance + eb.low || distance + eb.high <= ea.low) return Overlap::kNo;
   if (is_dense(a, ea) && is_dense(b, eb) && self_overlap(a) == Overlap::kNo && self_overlap(b) == Overlap::kNo)
     return Overlap::kYes;
@@ -154,8 +155,10 @@ Overlap overlap(const View& a, const void* a_data, const View& b, const void* b_
     sum.add(bytes, bound);
     if (bytes < 0) target -= static_cast<__int128>(bytes) * bound;
   };
-  for (int i = 0; i < a.ndim; ++i) add(a.strides[i] * size_of(a.dtype) * (a.shape[i] > 1), a.shape[i] - 1);
-  for (int i = 0; i < b.ndim; ++i) add(-b.strides[i] * size_of(b.dtype) * (b.shape[i] > 1), b.shape[i] - 1);
+  for (int i = 0; i < a.ndim; ++i)
+    if (a.shape[i] > 1) add(a.strides[i] * size_of(a.dtype), a.shape[i] - 1);
+  for (int i = 0; i < b.ndim; ++i)
+    if (b.shape[i] > 1) add(-b.strides[i] * size_of(b.dtype), b.shape[i] - 1);
   add(1, size_of(a.dtype) - 1);
   add(-1, size_of(b.dtype) - 1);
   return sum.solve(target);

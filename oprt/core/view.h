@@ -1,5 +1,6 @@
 // View algebra on oprt_tensor_view_t: counts, extents, broadcasting, overlap. All in 64 bits, hostile shapes included:
-// a view that passed check_view (core/check.h) has an element count and byte extents that fit int64_t.
+// a view that passed check_view (core/check.h) has lengths whose product, zeros left out, and extents that fit int64_t
+// in bytes, so no sum or product below overflows.
 #pragma once
 
 #include <cstdint>
