@@ -6,7 +6,8 @@
 
 #include "oprt/oprt.h"
 
-// --- layouts and values ------------------------------------------------------------------------------------------------
+// --- layouts and values
+// ------------------------------------------------------------------------------------------------
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -41,7 +42,8 @@ PIN(OPRT_BACKEND_NVIDIA == 1);
 PIN(OPRT_BACKEND_METAX == 2);
 PIN(OPRT_BACKEND_CPU == 3);
 
-// --- signatures --------------------------------------------------------------------------------------------------------
+// --- signatures
+// --------------------------------------------------------------------------------------------------------
 
 typedef oprt_operator_descriptor_t D;
 typedef const oprt_tensor_view_t *V;
@@ -59,10 +61,10 @@ const char *(*version_string)(void) = oprt_version_string;
 const char *(*descriptor_kernel)(D) = oprt_descriptor_kernel;
 const char *(*last_kernel)(void) = oprt_last_kernel;
 
-#define OPERATOR(op, create_arguments, execute_arguments)                    \
-  oprt_status_t(*create_##op) create_arguments = oprt_create_##op##_descriptor; \
+#define OPERATOR(op, create_arguments, execute_arguments)                        \
+  oprt_status_t(*create_##op) create_arguments = oprt_create_##op##_descriptor;  \
   oprt_status_t (*workspace_##op)(D, size_t *) = oprt_get_##op##_workspace_size; \
-  oprt_status_t(*execute_##op) execute_arguments = oprt_execute_##op;        \
+  oprt_status_t(*execute_##op) execute_arguments = oprt_execute_##op;            \
   oprt_status_t (*destroy_##op)(D) = oprt_destroy_##op##_descriptor
 
 #define DATA_2 (D, void *, size_t, void *, const void *, S)
@@ -73,16 +75,17 @@ const char *(*last_kernel)(void) = oprt_last_kernel;
 
 OPERATOR(relu, (D *, V, V, float), DATA_2);
 
-// --- behaviour ---------------------------------------------------------------------------------------------------------
+// --- behaviour
+// ---------------------------------------------------------------------------------------------------------
 
 static int failures;
 
-#define CHECK(what)                                                                   \
-  do {                                                                                \
-    if (!(what)) {                                                                    \
-      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                       \
-      ++failures;                                                                     \
-    }                                                                                 \
+#define CHECK(what)                                             \
+  do {                                                          \
+    if (!(what)) {                                              \
+      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+      ++failures;                                               \
+    }                                                           \
   } while (0)
 
 static int same(const char *a, const char *b) { return strcmp(a, b) == 0; }
