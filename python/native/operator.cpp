@@ -88,6 +88,13 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
   return nullptr;
 }
 
+template <class Iterator>
+nb::list names(Iterator begin, Iterator end) {
+  nb::list list;
+  for (; begin != end; ++begin) list.append(*begin);
+  return list;
+}
+
 const OperatorInfo& find(const char* name) {
   for (const OperatorInfo& op : kOperators)
     if (std::strcmp(op.name, name) == 0) return op;
@@ -148,6 +155,9 @@ void bind_operator(nb::module_& module) {
   nb::class_<OperatorInfo>(module, "Operator", nb::type_slots(slots),
                            "One operator: k(backend, *views, *scalars) runs it and returns its output or outputs.")
       .def_prop_ro("name", [](const OperatorInfo& op) { return op.name; })
+      .def_prop_ro(
+          "inputs", [](const OperatorInfo& op) { return names(op.views.begin() + op.outputs, op.views.end()); },
+          "The inputs as the header names them.")
       .def(
           "prepare",
           [](const OperatorInfo& op, const nb::args& arguments) {

@@ -21,6 +21,9 @@ class Backend(str, Enum):
         return self.value
 
 
+BackendName = str | Backend | None  # what every function's `backend` takes
+
+
 def normalize_backend(backend: str | Backend) -> Backend:
     """The Backend of a name, whatever its case. ValueError for an unknown one."""
     try:
@@ -33,6 +36,4 @@ def normalize_backend(backend: str | Backend) -> Backend:
 def refuse_backend(op: str, backend: object) -> None:
     """Raises for a backend that the C layer has no name for: one of Python's own, or none at all."""
     name = normalize_backend(backend)
-    raise from_status(
-        _NOT_SUPPORTED, f"{op}: backend: expected a backend that this build has, got {name.value}"
-    )
+    raise from_status(_NOT_SUPPORTED, f"{op}: backend: expected a backend that this build has, got {name.value}")

@@ -1,4 +1,4 @@
-"""The exceptions of the package. Each carries the C layer's message: operator, argument, what was expected, what came."""
+"""The exceptions of the package. Each carries the C layer's message: operator, argument, expected, got."""
 
 
 class OperatorRuntimeError(RuntimeError):

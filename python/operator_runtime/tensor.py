@@ -1,106 +1,136 @@
-"""Results in the caller's framework: allocated by it where its arrays can be written, else by oprt and handed over."""
+"""What the operators' functions share: results in the caller's framework, shapes of results, names of choices.
+
+A result is allocated by its framework where that framework's arrays may be written, else by oprt and handed over. What
+does not fit is left for the C layer to refuse: it says best what it expected.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, TypeVar, Union
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from operator_runtime import _native
 from operator_runtime._native import PreparedOp
-from operator_runtime.backend import Backend
-from operator_runtime.errors import InvalidArgumentError
+from operator_runtime.backend import BackendName
+from operator_runtime.errors import InvalidArgumentError, UnsupportedDtypeError
 
 T = TypeVar("T")  # a tensor: NumPy's, PyTorch's, JAX's
-BackendName = Union[str, Backend, None]
+Shape = tuple[int, ...]
 
-__all__ = ["BackendName", "PreparedOp", "T", "broadcast_shape", "empty", "finish", "like"]
+__all__ = [
+    "BackendName",
+    "PreparedOp",
+    "T",
+    "broadcast_shape",
+    "choice",
+    "empty",
+    "finish",
+    "like",
+]
+
+_LONG_NAMES = {"f16": "float16", "f32": "float32", "bf16": "bfloat16", "i32": "int32", "i64": "int64"}
+_SHORT_NAMES = {long: short for short, long in _LONG_NAMES.items()}
+
+
+def dtype_name(dtype: Any) -> str:
+    """oprt's name ("f32") of a dtype: such a name, a long one ("float32"), or any framework's dtype or scalar type.
+
+    What oprt has no name for keeps its own.
+    """
+    name = getattr(dtype, "__name__", None) or str(dtype)
+    name = name.removeprefix("torch.")
+    return _SHORT_NAMES.get(name, name)
+
+
+def _long_name(dtype: Any) -> str:
+    name = dtype_name(dtype)
+    if name not in _LONG_NAMES:
+        raise UnsupportedDtypeError(f"dtype: expected {', '.join(_LONG_NAMES)}, got {name}")
+    return _LONG_NAMES[name]
 
 
 class _NumPy:
-    """ndarray, with ml_dtypes for bfloat16."""
+    """numpy.ndarray, with ml_dtypes for bfloat16."""
 
     @staticmethod
-    def empty(x, shape, dtype):
-        return np.empty(shape, x.dtype if dtype is None else _numpy_dtype(dtype))
+    def dtype(dtype):
+        name = _long_name(dtype)
+        if name == "bfloat16":
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(name)
 
     @staticmethod
-    def like(x):
-        return np.empty_like(x, subok=False)
+    def empty(x, shape):
+        return np.empty(shape, x.dtype)
+
+    @staticmethod
+    def like(x, dtype):
+        return np.empty_like(x, dtype, subok=False)
 
 
 class _Torch:
     """torch.Tensor. The module is imported already when one of its tensors comes here."""
 
     @staticmethod
-    def empty(x, shape, dtype):
-        torch = sys.modules["torch"]
-        if dtype is None:
-            dtype = x.dtype
-        elif not isinstance(dtype, torch.dtype):
-            dtype = getattr(torch, _LONG_NAMES[_dtype_name(dtype)])
-        return torch.empty(shape, dtype=dtype, device=x.device)
+    def dtype(dtype):
+        return getattr(sys.modules["torch"], _long_name(dtype))
 
     @staticmethod
-    def like(x):
-        return sys.modules["torch"].empty_like(x)
+    def empty(x, shape):
+        return sys.modules["torch"].empty(shape, dtype=x.dtype, device=x.device)
+
+    @staticmethod
+    def like(x, dtype):
+        return sys.modules["torch"].empty_like(x, dtype=dtype)
 
 
 class _Jax:
     """jax.Array, which is immutable: oprt allocates, writes, and gives the memory away by DLPack."""
 
-    @staticmethod
-    def empty(x, shape, dtype):
-        return _native.empty(shape, _dtype_name(x.dtype if dtype is None else dtype))
+    dtype = staticmethod(dtype_name)
 
     @staticmethod
-    def like(x):
-        return _native.empty(x.shape, _dtype_name(x.dtype))
+    def empty(x, shape):
+        return _native.empty(shape, dtype_name(x.dtype))
+
+    @staticmethod
+    def like(x, dtype):
+        return _native.empty(x.shape, dtype or dtype_name(x.dtype))
 
 
 _FRAMEWORKS = {"numpy": _NumPy, "torch": _Torch, "jax": _Jax, "jaxlib": _Jax}
-_framework_of_type: dict[type, type] = {np.ndarray: _NumPy}
-
-_LONG_NAMES = {"f16": "float16", "f32": "float32", "bf16": "bfloat16", "i32": "int32", "i64": "int64"}
-_SHORT_NAMES = {long: short for short, long in _LONG_NAMES.items()}
+_framework_of_type: dict[type, Any] = {np.ndarray: _NumPy}
 
 
-def _dtype_name(dtype: Any) -> str:
-    """'f32' and so on, of such a name, a long one, or any framework's dtype; what oprt lacks stays as it is."""
-    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-    name = name.removeprefix("torch.")
-    return _SHORT_NAMES.get(name, name)
-
-
-def _numpy_dtype(dtype: Any) -> np.dtype:
-    name = _dtype_name(dtype)
-    if name == "bf16":
-        import ml_dtypes
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(_LONG_NAMES.get(name, dtype))
-
-
-def _framework(op: _native.Operator, x: Any) -> type:
-    for kind in type(x).__mro__:
-        found = _FRAMEWORKS.get(kind.__module__.partition(".")[0])
-        if found:
+def _framework(op: _native.Operator, position: int, x: Any) -> Any:
+    found = _framework_of_type.get(type(x))
+    if found:
+        return found
+    for base in type(x).__mro__:
+        found = _FRAMEWORKS.get(base.__module__.partition(".")[0])
+        if found and hasattr(x, "shape"):
             _framework_of_type[type(x)] = found
             return found
     raise InvalidArgumentError(
-        f"{op.name}: src: expected a tensor of NumPy, PyTorch or JAX to allocate the result like, got {type(x).__name__}"
+        f"{op.name}: {op.inputs[position]}: expected a tensor of NumPy, PyTorch or JAX, got {type(x).__name__}"
     )
 
 
-def like(op: _native.Operator, x: T) -> T:
-    """A result of x's framework, shape, dtype and, where it is dense, layout."""
-    return (_framework_of_type.get(type(x)) or _framework(op, x)).like(x)
+def like(op: _native.Operator, x: T, dtype: Any = None) -> T:
+    """A result of x's framework, shape and, where x is dense, layout; of x's dtype or the one given."""
+    framework = _framework(op, 0, x)
+    return framework.like(x, None if dtype is None else framework.dtype(dtype))
 
 
-def empty(op: _native.Operator, x: T, shape: tuple[int, ...], dtype: Any = None) -> T:
-    """A dense row-major result of x's framework, of that shape and of x's dtype or the one given."""
-    return (_framework_of_type.get(type(x)) or _framework(op, x)).empty(x, shape, dtype)
+def empty(op: _native.Operator, shape_of: Callable[..., Shape], *inputs: T) -> T:
+    """A dense row-major result of the first input's framework and dtype; shape_of makes its shape of the inputs'."""
+    frameworks = [_framework(op, i, x) for i, x in enumerate(inputs)]
+    return frameworks[0].empty(inputs[0], shape_of(*(tuple(x.shape) for x in inputs)))
 
 
 def finish(out: Any) -> Any:
@@ -108,3 +138,24 @@ def finish(out: Any) -> Any:
     if type(out) is _native.Allocation:
         return sys.modules["jax"].dlpack.from_dlpack(out)
     return out
+
+
+def broadcast_shape(a: Shape, b: Shape) -> Shape:
+    """NumPy's common shape; a's where there is none."""
+    if a == b:
+        return a
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    lead = len(longer) - len(shorter)
+    pairs = list(zip(longer[lead:], shorter, strict=True))
+    if not all(m == n or m == 1 or n == 1 for m, n in pairs):
+        return a
+    return longer[:lead] + tuple(n if m == 1 else m for m, n in pairs)
+
+
+def choice(op: _native.Operator, argument: str, values: dict[Any, int], name: Any) -> int:
+    """The C enum's value of a name."""
+    try:
+        return values[name]
+    except (KeyError, TypeError):
+        names = ", ".join(map(repr, values))
+        raise InvalidArgumentError(f"{op.name}: {argument}: expected one of {names}, got {name!r}") from None

@@ -1,1 +1,1 @@
-"""One module per operator: `op` allocates its result, `op_` writes into given outputs, `prepare_op` makes a PreparedOp."""
+"""One module per operator: `op` allocates its result, `op_` writes into given outputs, `prepare_op` checks once."""

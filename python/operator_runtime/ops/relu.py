@@ -1,4 +1,7 @@
-"""relu: max(x, 0), or negative_slope * x below 0. Contract: oprt/ops/relu/relu.h."""
+"""relu: max(x, 0), or negative_slope * x below 0.
+
+Contract: oprt/ops/relu/relu.h.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ _relu = _native.operator("relu")
 
 
 def relu(src: T, negative_slope: float = 0.0, backend: BackendName = None) -> T:
-    """relu of src, elementwise; NaN stays NaN."""
+    """relu of src; the result has its shape and dtype."""
     return finish(_relu(backend, like(_relu, src), src, negative_slope))
 
 
 def relu_(out: T, src: T, negative_slope: float = 0.0, backend: BackendName = None) -> T:
-    """relu of src into out, to which src broadcasts; out may be src. Returns out."""
+    """relu of src into out; src broadcasts to it, and out may be src. Returns out."""
     return _relu(backend, out, src, negative_slope)
 
 
