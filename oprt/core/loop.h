@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "oprt/api/tensor_view.h"
 
@@ -53,5 +54,11 @@ struct Rows {
 // views[i] has the axis at `axis`, all of the same shape; an entry of reduced[] that is true marks a view in which the
 // axis has length 1 and does not move.
 Rows make_rows(const oprt_tensor_view_t* const* views, const bool* reduced, int operands, int axis);
+
+// The same where every operand has the axis.
+inline Rows make_rows(std::initializer_list<const oprt_tensor_view_t*> views, int axis) {
+  const bool reduced[kMaxOperands] = {};
+  return make_rows(views.begin(), reduced, static_cast<int>(views.size()), axis);
+}
 
 }  // namespace oprt

@@ -1,0 +1,57 @@
+// Which path of the row skeleton a plan takes: a pure function of the rows, and the constants that tune it.
+#pragma once
+
+#include <cstdint>
+
+#include "oprt/core/loop.h"
+#include "oprt/core/parallel.h"
+#include "oprt/device/cpu/paths.h"
+
+namespace oprt {
+
+// A row's bits depend on its length, its dtype and whether its axis is contiguous, on nothing else: kRow adds along
+// vectors, the two column paths give a row a lane of its own and add in the same order as each other.
+enum class RowPath {
+  kRow,             // the axis is contiguous and longer than kShortRow
+  kColumns,         // neighbouring rows are neighbours in memory: vectors across them
+  kGatheredColumns  // anything else: the same, with the lanes gathered one by one
+};
+
+// Up to this length a lane a row beats a vector a row, even gathered.
+constexpr int64_t kShortRow = 16;
+
+// With fewer neighbouring rows than this, gathering lanes from several runs fills the vectors better.
+constexpr int64_t kMinColumns = 16;
+
+// Elements of a row that are reduced at a time on the row path: 16 KiB of f32, half of a small L1.
+constexpr int64_t kRowBlock = 4096;
+
+// Rows that a column block holds, and positions on the axis that it holds of each: 256 bytes of f32 side by side are
+// four cache lines a step, and 64 KiB in all stay in L2.
+constexpr int64_t kColumns = 64;
+constexpr int64_t kColumnBlock = 256;
+
+// The first `operands` operands of `rows` have the axis.
+inline RowPath row_path(const Rows& rows, int operands) {
+  const Loop& loop = rows.rows;
+  const int inner = loop.rank - 1;
+  bool along = rows.length > kShortRow;
+  bool across = inner >= 0 && loop.shape[inner] >= kMinColumns;
+  for (int i = 0; i < operands; ++i) {
+    along = along && rows.axis_stride[i] == 1;
+    across = across && loop.strides[i][inner] == 1;
+  }
+  return along ? RowPath::kRow : across ? RowPath::kColumns : RowPath::kGatheredColumns;
+}
+
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Whether rows are spread over the threads one after another, each in pieces: where they are too few to go round (more
+// than a ninth of the threads' time lost) and long enough to pay for a barrier each. Changes no bits.
+inline bool splits_rows(int64_t units, int64_t blocks) {
+  if (blocks < 8) return false;
+  const int64_t threads = parallel_threads();
+  return threads > 1 && ceil_div(units, threads) * threads * 8 > units * 9;
+}
+
+}  // namespace oprt

@@ -1,0 +1,121 @@
+// reduce_sum on the CPU. Along a contiguous axis the lanes are neighbouring elements, else neighbouring rows; a row
+// that is long and almost alone is added in pieces by all threads.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "oprt/ops/reduce_sum/reduce_sum_cpu.cpp"
+#include <hwy/foreach_target.h>
+
+#include "oprt/device/cpu/columns.h"
+#include "oprt/ops/reduce_sum/reduce_sum_plan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oprt {
+namespace HWY_NAMESPACE {
+
+constexpr int kIn = 0, kOut = 1;  // the order of the plan's rows
+
+// sums[c] to the output of each row.
+template <class T>
+void store_sums(const Columns& columns, const Loop& loop, const float* sums, T* out) {
+  if (!columns.unit) {
+    for (int64_t c = 0; c < columns.count; ++c) out[columns.offset[kOut][c]] = narrow<T>(sums[c]);
+    return;
+  }
+  T* const y = out + columns.offset[kOut][0];
+  const int64_t stride = loop.strides[kOut][loop.rank - 1];  // of a transposed output not 1
+  for (int64_t c = 0; c < columns.count; ++c) y[c * stride] = narrow<T>(sums[c]);
+}
+
+template <class T>
+void sum_rows(const Rows& rows, const T* in, T* out) {
+  const Loop& loop = rows.rows;
+  const int64_t n = rows.length, blocks = ceil_div(n, kRowBlock);
+  const bool split = splits_rows(loop.count, blocks);
+  parallel_for(loop.count, split ? loop.count : row_grain<T>(n), [&](int64_t begin, int64_t end) {
+    Odometer at(loop, begin);
+    for (int64_t r = begin; r < end; ++r, at.advance(1)) {
+      const T* const x = in + at.at[kIn];
+      const auto sum_of = [&](int64_t b) {
+        return sum_span(std::min(kRowBlock, n - b * kRowBlock), Plus(), x + b * kRowBlock);
+      };
+      const VecF32 sum = AlongRow::sum(reduce_blocks<VecF32>(blocks, split, sum_of, Plus()));
+      out[at.at[kOut]] = narrow<T>(hn::GetLane(sum));
+    }
+  });
+}
+
+template <class T>
+void sum_columns(const Rows& rows, const T* in, T* out, bool unit) {
+  using Sums = StripStats<VecF32>;
+  const Loop& loop = rows.rows;
+  const int64_t n = rows.length, stride = rows.axis_stride[kIn], size = static_cast<int64_t>(lanes());
+  const int64_t blocks = std::max<int64_t>(1, ceil_div(n, kColumnBlock));  // an empty axis is one block of nothing
+  const bool split = splits_rows(ceil_div(loop.count, kColumns), blocks);
+  const int64_t grain = ceil_div(row_grain<T>(n), kColumns) * kColumns;
+  const auto plus = [](Sums a, const Sums& b) {
+    for (int64_t s = 0; s < kStrips; ++s) a.strip[s] = hn::Add(a.strip[s], b.strip[s]);
+    return a;
+  };
+  parallel_for(loop.count, split ? loop.count : grain, [&](int64_t begin, int64_t end) {
+    Odometer at(loop, begin);
+    for (int64_t r = begin; r < end;) {
+      const Columns columns(at, end - r, unit);
+      r += columns.count;
+      const auto sums_of = [&](int64_t b) {
+        HWY_ALIGN float stage[kStage];
+        const int64_t from = b * kColumnBlock, positions = std::min(kColumnBlock, n - from);
+        load_columns(columns, columns.offset[kIn], in + from * stride, stride, positions, stage);
+        Sums sums = {};
+        for (int64_t s = 0; s < columns.strips(); ++s)
+          sums.strip[s] = sum_span(positions * size, Plus(), stage + s * positions * size);
+        return sums;
+      };
+      const Sums sums = reduce_blocks<Sums>(blocks, split, sums_of, plus);
+      HWY_ALIGN float values[kColumns];
+      for (int64_t s = 0; s < columns.strips(); ++s) hn::Store(sums.strip[s], F32(), values + s * size);
+      store_sums(columns, loop, values, out);
+    }
+  });
+}
+
+void reduce_sum_run(const ReduceSumPlan& plan, const Call& call) {
+  const RowPath path = row_path(plan.rows, 1);
+  with_float(plan.dtype, [&](auto t) {
+    using T = decltype(t);
+    T* const out = static_cast<T*>(call.data[0]) + plan.rows.rows.offset[kOut];
+    const T* const in = static_cast<const T*>(call.data[1]) + plan.rows.rows.offset[kIn];
+    if (path == RowPath::kRow)
+      sum_rows(plan.rows, in, out);
+    else
+      sum_columns(plan.rows, in, out, path == RowPath::kColumns);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace oprt
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace oprt {
+namespace {
+
+HWY_EXPORT(reduce_sum_run);
+
+Status run(const ReduceSumPlan& plan, const Call& call) {
+  HWY_DYNAMIC_DISPATCH(reduce_sum_run)(plan, call);
+  return {};
+}
+
+constexpr Kernel<ReduceSumPlan> kKernels[] = {
+    {"reduce_sum_row", run}, {"reduce_sum_columns", run}, {"reduce_sum_gathered_columns", run}};
+
+Status choose(const ReduceSumPlan& plan, const Call&, const Kernel<ReduceSumPlan>** kernel) {
+  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, 1))];
+  return {};
+}
+
+}  // namespace
+
+const Backend<ReduceSumPlan> reduce_sum_cpu = {kKernels, 3, choose, nullptr};
+
+}  // namespace oprt
+#endif
