@@ -171,8 +171,8 @@ Overlap self_overlap(const View& v) {
     int64_t stride, reach;
   } axes[OPRT_MAX_DIMS];
   int rank = 0;
+  if (is_empty(v)) return Overlap::kNo;  // whatever its strides: NumPy's are all 0 then
   for (int i = 0; i < v.ndim; ++i) {
-    if (v.shape[i] == 0) return Overlap::kNo;
     if (v.shape[i] == 1) continue;
     if (v.strides[i] == 0) return Overlap::kYes;
     axes[rank++] = {std::abs(v.strides[i]), v.shape[i] - 1};

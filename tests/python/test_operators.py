@@ -6,7 +6,7 @@ from operator_runtime.testing.items import items
 from operator_runtime.testing.load import suites
 
 
-@pytest.mark.parametrize("item", items(), ids=lambda item: item.name)
+@pytest.mark.parametrize("item", list(items()), ids=lambda item: item.name)
 def test_operator(item, backend):
     outcome = item.run(backend)
     assert outcome.cases > 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from operator_runtime import OperatorRuntimeError
 from operator_runtime.testing.call import as_tensor, build, out_specs
 from operator_runtime.testing.layout import dense_strides, filled, place
 from operator_runtime.testing.suite import DTYPE, INVALID, NOT_SUPPORTED, Call, Error, Tensor
@@ -43,8 +44,6 @@ def contents(arrays):
 
 def check(suite, operator, d, error):
     """A sentence if the call is not refused as it should be, else None."""
-    from operator_runtime import OperatorRuntimeError
-
     outs, ins = arrays_of(error, d, suite)
     before = contents([*outs, *ins])
     try:

@@ -14,10 +14,12 @@ pytest and `oprt test` run the same items. The name of one case is its item's an
 
 import dataclasses
 import shlex
+import time
 import traceback
 
 import numpy as np
 
+from operator_runtime import OperatorRuntimeError, _native
 from operator_runtime.testing import call, check, errors, planted, rows, threads
 from operator_runtime.testing.draw import Draw
 from operator_runtime.testing.load import suites
@@ -48,6 +50,7 @@ class Outcome:
 
     cases: int = 0
     failures: list = dataclasses.field(default_factory=list)
+    seconds: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,21 +63,29 @@ class Item:
     def name(self):
         return f"{self.op}/{self.dtype}/{self.what}"
 
-    def run(self, backend=None, wanted=lambda case: True):
-        """Runs the cases whose names are wanted."""
+    def may_hold(self, text):
+        """Could a case with this text in its name be here? False only where it is plain."""
+        return text in self.name or self.name.startswith(text) or "/" not in text or text.startswith(self.name)
+
+    def run(self, backend=None, filter=None):
+        """Runs the cases that have the text in their names."""
+        start = time.perf_counter()
         suite = suites()[self.op]
         operator = call.Package(self.op, backend)
         outcome = Outcome()
         for name, test in CHECKS.get(self.what, layout_cases)(suite, operator, self):
             full = f"{self.name}/{name}"
-            if not wanted(full):
+            if filter and filter not in full:
                 continue
             outcome.cases += 1
             try:
                 complaints = test()
+            except OperatorRuntimeError as refusal:
+                complaints = [f"the call was refused: {refusal}"]
             except Exception:  # a broken case is a failure of that case, not the end of the run
                 complaints = [traceback.format_exc(limit=-4)]
             outcome.failures += [Failure(full, complaint, backend) for complaint in complaints]
+        outcome.seconds = time.perf_counter() - start
         return outcome
 
 
@@ -213,8 +224,6 @@ def kernels(suite, operator, item):
     """Prepares every case there is and looks which kernel it takes. That they run is the other items' business."""
 
     def test():
-        from operator_runtime import _native
-
         taken = set()
         for dtype in suite.dtypes:
             one = dataclasses.replace(item, dtype=dtype)

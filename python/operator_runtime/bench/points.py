@@ -1,0 +1,155 @@
+"""One point of the benchmark: an operator's call on rotating buffers, a copy of as many bytes, and the peers."""
+
+import dataclasses
+import importlib
+
+import numpy as np
+
+from operator_runtime.bench import timing
+from operator_runtime.testing import call as calls
+from operator_runtime.testing.draw import Draw
+from operator_runtime.testing.dtypes import NUMPY
+from operator_runtime.testing.layout import Placed, filled
+from operator_runtime.testing.load import suites
+
+MOST_MEMORY = 768 << 20  # bytes of rotating buffers
+CHECKED_BYTES = 8 << 20  # inputs up to this size are compared with the reference in the same run
+OWN = "oprt"
+
+
+@dataclasses.dataclass
+class Point:
+    """What was measured. Times in seconds per call."""
+
+    name: str  # op/dtype/what
+    op: str
+    dtype: str
+    bytes: int
+    flops: int | None
+    kernel: str
+    complaints: list  # a wrong result has no speed
+    cold: dict  # provider -> Timing
+    hot: dict
+    missing: dict  # peer -> why it did not run
+
+    def rate(self, provider=OWN, hot=False):
+        """Bytes per second."""
+        return self.bytes / (self.hot if hot else self.cold)[provider].median
+
+    @property
+    def copy_share(self):
+        """The copy's time over the operator's: 1.0 is as fast as copying the same number of bytes."""
+        ceiling = min(t.median for name, t in self.cold.items() if name.startswith("copy"))
+        return ceiling / self.cold[OWN].median
+
+    def peers(self):
+        return [name for name in self.cold if name != OWN and not name.startswith("copy")]
+
+    def against(self, peer):
+        """How many times as fast as the peer."""
+        return self.cold[peer].median / self.cold[OWN].median
+
+
+def distinct_bytes(view):
+    """Bytes of the elements that have an address of their own."""
+    return view.itemsize * int(np.prod([n for n, s in zip(view.shape, view.strides) if s or n < 2], dtype=np.int64))
+
+
+def clone(placed):
+    buffer = filled(placed.buffer.size, placed.dtype)
+    buffer[...] = placed.buffer
+    return Placed(buffer, placed.within(buffer))
+
+
+def torch_tensor(torch, array):
+    if array is None:
+        return None
+    if array.dtype == NUMPY["bf16"]:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def peer_calls(suite, peer, sets, params):
+    """One function per set of buffers."""
+    if getattr(suite, peer) is None:
+        raise LookupError("no peer in cases.py")
+    if peer == "torch":
+        torch = importlib.import_module("torch")
+        make = lambda outs, ins: suite.torch(
+            torch, [torch_tensor(torch, x) for x in outs], [torch_tensor(torch, x) for x in ins], **params
+        )
+    else:
+        make = lambda outs, ins: suite.numpy(outs, ins, **params)
+    made = [make(outs, ins) for outs, ins in sets]
+    made[0]()
+    return made
+
+
+def copies(count, size, backend):
+    """Calls that copy size / 2 bytes, so that reading and writing come to `size`: the C library's copy and our own."""
+    import operator_runtime
+
+    half = max(size // 2 // 4, 1)
+    pairs = [(filled(half, "f32"), filled(half, "f32")) for _ in range(count)]
+    for _, source in pairs:
+        source[...] = 1
+    found = {"copy memcpy": [lambda to=to, source=source: np.copyto(to, source) for to, source in pairs]}
+    if hasattr(operator_runtime, "prepare_copy"):
+        found["copy oprt"] = [operator_runtime.prepare_copy(*pair, backend=backend).run for pair in pairs]
+    return found
+
+
+def benchmarks(op, dtype):
+    """Yields (name, d, Bench)."""
+    for bench in suites()[op].benchmarks(Draw(op, dtype, "contiguous", 0, "benchmarks")):
+        yield f"{op}/{dtype}/{bench.name}", Draw(op, dtype, bench.layout, 0, bench.name), bench
+
+
+def run(op, name, d, bench, backend, peers, evict, rounds):
+    """Measures one point."""
+    suite = suites()[op]
+    operator = calls.Package(op, backend)
+    checked = calls.input_bytes(d, bench.call) <= CHECKED_BYTES
+    live = calls.build(suite, d, bench.call, reference=checked)
+    outs, ins = live.out_views(), live.in_views()
+    size = bench.bytes or (
+        suite.bytes(outs, ins, **live.params)
+        if suite.bytes
+        else sum(distinct_bytes(view) for view in (*outs, *ins) if view is not None)
+    )
+    flops = bench.flops or (suite.flops(outs, ins, **live.params) if suite.flops else None)
+
+    first = operator.prepare(outs, ins, live.params)
+    first.run()
+    complaints = calls.judge(suite, d, live) if checked else unwritten(live)
+    seconds = timing.estimate(first.run)
+    memory = sum(placed.buffer.nbytes for placed in live.all())
+    count = max(1, min(int(timing.SAMPLE / max(seconds, 1e-7)), timing.MOST_CALLS, MOST_MEMORY // memory - 1))
+    sets = [(outs, ins)]
+    for _ in range(count):
+        sets.append(([clone(p).view for p in live.outs], [p and clone(p).view for p in live.ins]))
+    prepared = [first, *(operator.prepare(*one, live.params) for one in sets[1:])]
+    providers = {OWN: [one.run for one in prepared], **copies(count + 1, size, backend)}
+    missing = {}
+    for peer in peers:
+        try:
+            providers[peer] = peer_calls(suite, peer, sets, live.params)
+        except Exception as why:  # a peer that cannot do it is listed as that
+            missing[peer] = f"{type(why).__name__}: {why}"
+    cold = timing.measure(providers, evict, rounds)
+    hot = timing.measure(providers, None, rounds)
+    return Point(name, op, d.label, size, flops, first.kernel, complaints, cold, hot, missing)
+
+
+def unwritten(live):
+    """Too big for the reference: at least every element was written."""
+    return ["elements of the output were never written"] if any(calls.never_written(o).any() for o in live.out_views()) else []
+
+
+def dram_ceiling(evict):
+    """Bytes per second of a copy that no cache holds: no figure above it can be memory's."""
+    half = max(4 * timing.last_level_cache(), 128 << 20) // 4
+    to, source = filled(half, "f32"), filled(half, "f32")
+    source[...] = 1
+    found = timing.measure({"copy": [lambda: np.copyto(to, source)] * 2}, lambda: None, 5)["copy"]
+    return 8 * half / min(found.samples)

@@ -1,0 +1,115 @@
+"""Results as files: Google Benchmark's JSON schema, read back by `oprt compare` and `oprt report`, and by its own tools.
+
+One entry for each point, provider and cache state, named op/dtype/what/provider/cold. Beyond the schema's fields an entry has
+user counters (numbers, as Google Benchmark's): bytes, spread, copy_share, correct.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+import socket
+
+import numpy as np
+
+
+def context():
+    """Where and with what: nothing measured means anything without it."""
+    import operator_runtime
+
+    found = {
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "host_name": socket.gethostname(),
+        "executable": "oprt bench",
+        "num_cpus": len(os.sched_getaffinity(0)),
+        "mhz_per_cpu": int(float(_cpuinfo("cpu MHz") or 0)),
+        "cpu_scaling_enabled": False,
+        "caches": _caches(),
+        "load_avg": list(os.getloadavg()),
+        "library_build_type": "release",
+        "cpu": _cpuinfo("model name") or platform.processor(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "oprt": getattr(operator_runtime, "__version__", "unknown"),
+    }
+    for name in ("torch", "jax"):
+        if name in __import__("sys").modules:
+            found[name] = __import__("sys").modules[name].__version__
+    return found
+
+
+def _cpuinfo(key):
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(key):
+            return line.partition(":")[2].strip()
+    return None
+
+
+def _caches():
+    found = []
+    for index in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        size = (index / "size").read_text().strip()
+        found.append(
+            {
+                "type": (index / "type").read_text().strip(),
+                "level": int((index / "level").read_text()),
+                "size": int(size[:-1]) << {"K": 10, "M": 20}[size[-1]],
+                "num_sharing": 1,
+            }
+        )
+    return found
+
+
+def entries(point):
+    """The point as entries of the schema."""
+    for state, timings in (("cold", point.cold), ("hot", point.hot)):
+        for provider, timing in timings.items():
+            name = f"{point.name}/{provider}/{state}"
+            entry = {
+                "name": name,
+                "run_name": name,
+                "run_type": "iteration",
+                "repetitions": 1,
+                "repetition_index": 0,
+                "threads": 1,
+                "iterations": timing.calls * len(timing.samples),
+                "real_time": timing.median * 1e9,
+                "cpu_time": timing.median * 1e9,
+                "time_unit": "ns",
+                "bytes_per_second": point.bytes / timing.median,
+                "bytes": point.bytes,
+                "spread": timing.spread,
+                "label": point.kernel if provider == "oprt" else provider,
+            }
+            if point.flops:
+                entry["flops"] = point.flops
+                entry["items_per_second"] = point.flops / timing.median
+            if provider == "oprt":
+                entry["correct"] = not point.complaints
+                if state == "cold":
+                    entry["copy_share"] = point.copy_share
+            yield entry
+    for peer, why in point.missing.items():
+        name = f"{point.name}/{peer}/cold"
+        yield {"name": name, "run_name": name, "run_type": "iteration", "error_occurred": True, "error_message": why}
+
+
+def write(path, points, extra):
+    document = {
+        "context": {**context(), **extra},
+        "benchmarks": [entry for point in points for entry in entries(point)],
+    }
+    pathlib.Path(path).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def read(path):
+    """The document; ValueError with a sentence where it is none."""
+    try:
+        document = json.loads(pathlib.Path(path).read_text())
+        assert isinstance(document["context"], dict) and isinstance(document["benchmarks"], list)
+    except OSError as why:
+        raise ValueError(f"cannot read {path}: {why.strerror}") from None
+    except (ValueError, KeyError, TypeError, AssertionError):
+        raise ValueError(f"{path} is not a result of `oprt bench --json`") from None
+    return document

@@ -1,0 +1,111 @@
+"""The clock: what one call costs, of several providers in turns, with cold or warm caches.
+
+A sample is one pass over a provider's calls, each on its own buffers, divided by their number. Providers take turns within a
+round and the order rotates, so that whatever disturbs the machine disturbs all of them; a figure is the median of the rounds.
+
+Cold: before each sample a block of twice the last-level cache is written, unless the buffers are larger than that anyway.
+Both: providers bring thread pools of their own whose idle workers spin for a while after a call, so a sample starts
+after a pause, with one call that does not count and wakes the provider's own pool.
+"""
+
+import dataclasses
+import pathlib
+import statistics
+import time
+
+import numpy as np
+
+ROUNDS = 15
+PAUSE = 0.004  # seconds; GNU's OpenMP spins for about 3 ms
+SAMPLE = 200e-6  # seconds that a sample should take at least, so that the clock's own cost does not show
+MOST_CALLS = 64
+WARM_SAMPLE = 1e-3
+
+
+@dataclasses.dataclass
+class Timing:
+    """Seconds per call."""
+
+    samples: list
+    calls: int  # in each sample
+
+    @property
+    def median(self):
+        return statistics.median(self.samples)
+
+    @property
+    def spread(self):
+        """Half the distance between the quartiles, as a share of the median: how far apart two runs may well be."""
+        low, _, high = statistics.quantiles(self.samples, n=4)
+        return (high - low) / 2 / self.median
+
+
+def last_level_cache():
+    """Bytes."""
+    sizes = [32 << 20]
+    for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = path.read_text().strip()
+        sizes.append(int(text[:-1]) << {"K": 10, "M": 20, "G": 30}[text[-1]])
+    return max(sizes[1:] or sizes)
+
+
+class Evictor:
+    """Empties the caches by writing past them."""
+
+    def __init__(self):
+        self.block = np.zeros(2 * last_level_cache(), np.uint8)
+
+    def __call__(self):
+        self.block += 1
+
+
+def estimate(call):
+    """Seconds of one call, roughly: the fastest of a few."""
+    fastest = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        call()
+        fastest = min(fastest, time.perf_counter() - start)
+    return fastest
+
+
+def one_pass(calls):
+    start = time.perf_counter()
+    for call in calls:
+        call()
+    return (time.perf_counter() - start) / len(calls)
+
+
+def measure(providers, evict=None, rounds=ROUNDS):
+    """providers: name -> calls on different buffers, the first of which only warms up. Returns name -> Timing.
+
+    With `evict` (an Evictor) the caches are cold for every call that counts; without, one call is repeated on the same buffers.
+    """
+    if evict:
+        passes = {name: calls[1:] or calls for name, calls in providers.items()}
+    else:
+        passes = {}
+        for name, calls in providers.items():
+            passes[name] = [calls[0]] * max(1, min(5000, int(WARM_SAMPLE / max(estimate(calls[0]), 1e-7))))
+    samples = {name: [] for name in providers}
+    names = list(providers)
+    for turn in range(rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            if evict:
+                evict()
+            time.sleep(PAUSE)
+            providers[name][0]()
+            samples[name].append(one_pass(passes[name]))
+    return {name: Timing(samples[name], len(passes[name])) for name in names}
+
+
+def self_test():
+    """What the clock says of a call that spins for 5 ms by another clock: (seconds, is it within 2 %)."""
+
+    def spin():
+        end = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) + 5_000_000
+        while time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) < end:
+            pass
+
+    said = measure({"spin": [spin, spin]}, evict=lambda: None, rounds=7)["spin"].median
+    return said, abs(said - 5e-3) <= 0.02 * 5e-3
