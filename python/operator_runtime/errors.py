@@ -1,5 +1,7 @@
 """The exceptions of the package. Each carries the C layer's message: operator, argument, expected, got."""
 
+__all__ = ["InvalidArgumentError", "OperatorRuntimeError", "UnsupportedDtypeError"]
+
 
 class OperatorRuntimeError(RuntimeError):
     """An operator refused its arguments or failed. `status` is the C layer's code (oprt/api/status.h)."""

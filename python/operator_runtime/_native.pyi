@@ -1,0 +1,54 @@
+"""liboprt for Python. The public functions are in operator_runtime.ops."""
+
+from types import TracebackType
+from typing import Any
+
+def version() -> str: ...
+def abi_version() -> int: ...
+def operator(name: str) -> Operator: ...
+def operators() -> list[str]: ...
+def kernels(op: str, backend: str | None) -> list[str]: ...
+def last_kernel() -> str: ...
+def empty(shape: tuple[int, ...], dtype: str) -> Allocation: ...
+
+class Operator:
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> list[str]: ...
+    def __call__(self, backend: str | None, /, *arguments: Any) -> Any: ...
+    def prepare(self, backend: str | None, /, *arguments: Any) -> PreparedOp: ...
+
+class PreparedOp:
+    """An operator checked once for given tensors, which it keeps alive. Made by prepare_<op>."""
+
+    def run(self) -> Any:
+        """Runs on the prepared tensors; returns the output or outputs."""
+    def run_kernel(self) -> Any:
+        """As run."""
+    def run_inputs(self, *inputs: Any) -> Any:
+        """Runs on other inputs of the same dtype, shape and strides; the outputs stay the prepared ones."""
+    def destroy(self) -> None:
+        """Lets go of the tensors; a second call does nothing."""
+    def __enter__(self) -> PreparedOp: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+    @property
+    def kernel(self) -> str:
+        """The kernel's name, or "none" for empty tensors."""
+    @property
+    def workspace_bytes(self) -> int: ...
+
+class Allocation:
+    """Memory for a result, given to a framework once by DLPack. Made by empty()."""
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
