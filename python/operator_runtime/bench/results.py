@@ -1,7 +1,8 @@
-"""Results as files: Google Benchmark's JSON schema, read back by `oprt compare` and `oprt report`, and by its own tools.
+"""Results as files: Google Benchmark's JSON schema, read back by `oprt compare` and `oprt report`, and by its own
+tools.
 
-One entry for each point, provider and cache state, named op/dtype/what/provider/cold. Beyond the schema's fields an entry has
-user counters (numbers, as Google Benchmark's): bytes, spread, copy_share, correct.
+One entry for each point, provider and cache state, named op/dtype/what/provider/cold. Beyond the schema's fields an
+entry has user counters (numbers, as Google Benchmark's): bytes, spread, copy_share, correct.
 """
 
 import datetime
@@ -10,14 +11,15 @@ import os
 import pathlib
 import platform
 import socket
+import sys
 
 import numpy as np
+
+from operator_runtime import _native
 
 
 def context():
     """Where and with what: nothing measured means anything without it."""
-    import operator_runtime
-
     found = {
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "host_name": socket.gethostname(),
@@ -31,11 +33,11 @@ def context():
         "cpu": _cpuinfo("model name") or platform.processor(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "oprt": getattr(operator_runtime, "__version__", "unknown"),
+        "oprt": _native.version(),
     }
     for name in ("torch", "jax"):
-        if name in __import__("sys").modules:
-            found[name] = __import__("sys").modules[name].__version__
+        if name in sys.modules:
+            found[name] = sys.modules[name].__version__
     return found
 
 
@@ -95,21 +97,21 @@ def entries(point):
         yield {"name": name, "run_name": name, "run_type": "iteration", "error_occurred": True, "error_message": why}
 
 
-def write(path, points, extra):
-    document = {
+def document(points, extra):
+    return {
         "context": {**context(), **extra},
         "benchmarks": [entry for point in points for entry in entries(point)],
     }
-    pathlib.Path(path).write_text(json.dumps(document, indent=1) + "\n")
 
 
 def read(path):
     """The document; ValueError with a sentence where it is none."""
     try:
-        document = json.loads(pathlib.Path(path).read_text())
-        assert isinstance(document["context"], dict) and isinstance(document["benchmarks"], list)
+        found = json.loads(pathlib.Path(path).read_text())
     except OSError as why:
         raise ValueError(f"cannot read {path}: {why.strerror}") from None
-    except (ValueError, KeyError, TypeError, AssertionError):
-        raise ValueError(f"{path} is not a result of `oprt bench --json`") from None
-    return document
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not {"context", "benchmarks"} <= found.keys():
+        raise ValueError(f"{path} is not a result of `oprt bench --json`")
+    return found

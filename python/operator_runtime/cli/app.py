@@ -1,6 +1,6 @@
 """The subcommands and their options; each one's work is in a file of its own."""
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -12,12 +12,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Ops = Annotated[Optional[list[str]], typer.Option("--op", help="Operator; may be repeated. All if left out.")]
-Dtypes = Annotated[Optional[list[str]], typer.Option("--dtype", help="f32, f16, bf16, ...; may be repeated.")]
-BackendName = Annotated[Optional[str], typer.Option("--backend", help="cpu, nvidia, metax; else where the data lives.")]
-Filter = Annotated[Optional[str], typer.Option("--filter", help="Only what has this text in its name.")]
-Json = Annotated[Optional[str], typer.Option("--json", help="File to write the results to.", metavar="FILE")]
-Peers = Annotated[Optional[list[str]], typer.Option("--peer", help="torch or numpy, measured beside; may be repeated.")]
+Ops = Annotated[list[str] | None, typer.Option("--op", help="Operator; may be repeated. All if left out.")]
+Dtypes = Annotated[list[str] | None, typer.Option("--dtype", help="f32, f16, bf16, ...; may be repeated.")]
+BackendName = Annotated[str | None, typer.Option("--backend", help="cpu, nvidia, metax; else where the data lives.")]
+Filter = Annotated[str | None, typer.Option("--filter", help="Only what has this text in its name.")]
+Json = Annotated[str | None, typer.Option("--json", help="File to write the results to.", metavar="FILE")]
+Peers = Annotated[list[str] | None, typer.Option("--peer", help="torch or numpy, measured beside; may be repeated.")]
 
 
 @app.command()
@@ -70,7 +70,7 @@ def compare(before: Annotated[str, typer.Argument(metavar="A")], after: Annotate
 @app.command()
 def report(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A file of `oprt bench --json`.")],
-    out: Annotated[Optional[str], typer.Option("--out", help="The page; FILE.html if left out.")] = None,
+    out: Annotated[str | None, typer.Option("--out", help="The page; FILE.html if left out.")] = None,
 ):
     """Draws a file of `oprt bench --json` as one HTML page: roofline, speed-ups, table."""
     from operator_runtime.cli import report as work

@@ -2,16 +2,15 @@
 
 import collections
 import concurrent.futures
-import json as json_module
 import multiprocessing
 import os
-import pathlib
 import time
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from operator_runtime.bench.results import context
+from operator_runtime.cli.files import write_json
 from operator_runtime.cli.usage import check_backend, check_names, console, refuse
 from operator_runtime.testing.items import items
 
@@ -93,7 +92,4 @@ def write(path, outcomes, cases, failures, seconds):
         ],
         "failures": [{"case": f.case, "message": f.complaint, "rerun": f.rerun} for f in failures],
     }
-    try:
-        pathlib.Path(path).write_text(json_module.dumps(document, indent=1) + "\n")
-    except OSError as why:
-        refuse(f"cannot write {path}: {why.strerror}.")
+    write_json(path, document)

@@ -1,11 +1,12 @@
 """What a wrong option is answered with: one sentence and exit code 2."""
 
 import difflib
+import sys
 
 import typer
 from rich.console import Console
 
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 140)
 errors = Console(stderr=True, highlight=False)
 
 
@@ -27,7 +28,7 @@ def check_backend(name):
     """The backend's name as the package spells it. Refuses one that this build lacks."""
     if name is None:
         return None
-    from operator_runtime import _native, normalize_backend
+    from operator_runtime import normalize_backend
 
     try:
         normal = str(normalize_backend(name))

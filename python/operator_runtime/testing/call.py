@@ -145,7 +145,7 @@ def judge(suite, d, live, expect=None):
     """A sentence for everything that is wrong with the outputs as they now are."""
     complaints = []
     expected = expect if isinstance(expect, list) and len(live.outs) > 1 else [expect] * len(live.outs)
-    for i, (placed, ref) in enumerate(zip(live.outs, live.refs)):
+    for i, (placed, ref) in enumerate(zip(live.outs, live.refs, strict=True)):
         got, dtype = placed.view, placed.dtype
         if got.size == 0:
             continue
@@ -180,7 +180,7 @@ def never_written(array):
 def tampered(live, before):
     """A sentence for each byte pattern that changed where nothing may be written."""
     complaints = []
-    for placed, old in zip(live.all(), before):
+    for placed, old in zip(live.all(), before, strict=True):
         is_output = any(placed is out for out in live.outs)
         if is_output:
             where = placed.changed_outside(old)
@@ -203,7 +203,7 @@ def run(suite, operator, d, call, layout=None, expect=None, times=2):
         complaints = judge(suite, d, live, expect) + tampered(live, before)
         first = [placed.snapshot() for placed in live.outs]
         for _ in range(times - 1):
-            for placed, old in zip(live.all(), before):
+            for placed, old in zip(live.all(), before, strict=True):
                 placed.restore(old)
             prepared.run()
             if not complaints and not same_bits(live.outs, first):
@@ -214,7 +214,7 @@ def run(suite, operator, d, call, layout=None, expect=None, times=2):
 
 
 def same_bits(placed, buffers):
-    return all(np.array_equal(p.buffer.view(np.uint8), b.view(np.uint8)) for p, b in zip(placed, buffers))
+    return all(np.array_equal(p.buffer.view(np.uint8), b.view(np.uint8)) for p, b in zip(placed, buffers, strict=True))
 
 
 def against_aligned(suite, operator, d, call, live):
@@ -222,7 +222,7 @@ def against_aligned(suite, operator, d, call, live):
     aligned = build(suite, d, call, "contiguous", reference=False)
     with operator.prepare(aligned.out_views(), aligned.in_views(), live.params) as prepared:
         prepared.run()
-    for here, there in zip(live.outs, aligned.outs):
+    for here, there in zip(live.outs, aligned.outs, strict=True):
         if here.view.tobytes() != there.view.tobytes():
             return ["other bits than the same call at aligned addresses"]
     return []

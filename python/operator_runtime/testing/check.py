@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from operator_runtime.testing.dtypes import FLOATS, half_ulp, overflow_threshold, rounded
-from operator_runtime.testing.suite import BITS
 
 FLOOR = 2.0**-118
 BLOCK = 1 << 15  # elements compared at a time: the temporaries stay in the cache
@@ -135,7 +134,7 @@ def proves_nothing(suite, references, bounds):
     if counts.max() > 0.9 * ref.size:
         return f"{counts.max() / ref.size:.0%} of the reference is one value"
     ratios = []
-    for r, b in zip(references, bounds):
+    for r, b in zip(references, bounds, strict=True):
         if b is not None:
             scale = abs(r)[np.isfinite(r) & (r != 0)]
             room = np.broadcast_to(b, r.shape)[np.isfinite(r) & (r != 0)]

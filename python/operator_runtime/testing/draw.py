@@ -81,7 +81,7 @@ class Draw:
         return tuple(sizes)
 
     def at_switch(self, *output_bytes):
-        """Lengths around sizes at which a kernel changes its way: the elements of so many bytes, and that - 1 and + 1."""
+        """Lengths around the output sizes at which a kernel changes its way: one element less, as many, one more."""
         counts = [size // NUMPY[self.out_dtype].itemsize for size in output_bytes]
         return [n + step for n in counts for step in (-1, 0, 1)]
 

@@ -5,7 +5,7 @@ import numpy as np
 from operator_runtime import OperatorRuntimeError
 from operator_runtime.testing.call import as_tensor, build, out_specs
 from operator_runtime.testing.layout import dense_strides, filled, place
-from operator_runtime.testing.suite import DTYPE, INVALID, NOT_SUPPORTED, Call, Error, Tensor
+from operator_runtime.testing.suite import DTYPE, INVALID, NOT_SUPPORTED, Call, Error
 
 OTHER = {"f32": "f16", "f16": "bf16", "bf16": "f16", "i32": "f32", "i64": "f32"}
 

@@ -41,7 +41,11 @@ class Failure:
         return f"oprt test{backend} --filter {shlex.quote(self.case)}"
 
     def __str__(self):
-        return f"{self.case}\n" + "\n".join(f"  {line}" for line in self.complaint.splitlines()) + f"\n  again: {self.rerun}"
+        return (
+            f"{self.case}\n"
+            + "\n".join(f"  {line}" for line in self.complaint.splitlines())
+            + f"\n  again: {self.rerun}"
+        )
 
 
 @dataclasses.dataclass

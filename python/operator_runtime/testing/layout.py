@@ -1,8 +1,8 @@
 """Where a case's tensors lie: memory with guard bands around it, and a view into it for each layout.
 
-A Placed tensor owns one flat buffer. Everything that its view does not address, the guards at both ends, the gaps of padded
-rows, is filled with a NaN whose bits no kernel makes, so that a read outside poisons the result and a write outside
-shows. Outputs start as that NaN throughout.
+A Placed tensor owns one flat buffer. Everything that its view does not address, the guards at both ends, the gaps of
+padded rows, is filled with a NaN whose bits no kernel makes, so that a read outside poisons the result and a write
+outside shows. Outputs start as that NaN throughout.
 """
 
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def dense_strides(shape, order=None):
 
 def place(tensor, strides, offset=0):
     """The tensor in memory of its own with these strides (in elements), `offset` elements past an aligned address."""
-    reach = [(length - 1) * stride for length, stride in zip(tensor.shape, strides)] if 0 not in tensor.shape else []
+    reach = [(max(length, 1) - 1) * stride for length, stride in zip(tensor.shape, strides, strict=True)]
     low = sum(r for r in reach if r < 0)
     high = sum(r for r in reach if r > 0)
     before = -(low - GUARD) // GUARD * GUARD  # the first address is aligned where nothing lies before element 0

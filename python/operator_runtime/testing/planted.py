@@ -1,4 +1,5 @@
-"""Wrong kernels, planted to see whether the checker catches them. One that passes means that the suite proves nothing."""
+"""Wrong kernels, planted to see whether the checker catches them. One that passes means that the suite proves
+nothing."""
 
 import numpy as np
 
@@ -12,7 +13,7 @@ def zeros(outs, ins, was):
 
 
 def unwritten(outs, ins, was):
-    for out, old in zip(outs, was):
+    for out, old in zip(outs, was, strict=True):
         out[...] = old
 
 
@@ -30,13 +31,13 @@ def all_nan(outs, ins, was):
 
 
 def last_row_skipped(outs, ins, was):
-    for out, old in zip(outs, was):
+    for out, old in zip(outs, was, strict=True):
         last = -1 if out.ndim else ...
         out[last] = old[last]
 
 
 def half_written(outs, ins, was):
-    for out, old in zip(outs, was):
+    for out, old in zip(outs, was, strict=True):
         flat, untouched = out.reshape(-1), old.reshape(-1)
         flat[out.size // 2 :] = untouched[out.size // 2 :]
         out[...] = flat.reshape(out.shape)

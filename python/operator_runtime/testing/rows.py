@@ -3,8 +3,8 @@
 import numpy as np
 
 from operator_runtime.testing.call import as_tensor, build
-from operator_runtime.testing.dtypes import rounded
 from operator_runtime.testing.draw import Draw
+from operator_runtime.testing.dtypes import rounded
 from operator_runtime.testing.layout import filled
 
 BATCHES = (1, 2, 17, 33, 128, 255, 256, 257, 1024)
@@ -43,9 +43,7 @@ def check_call(suite, operator, d, call):
     specs = [as_tensor(value, d.dtype) for value in call.inputs]
     most = max(BATCHES)
     big = {
-        i: batch_of(alone.ins[i].view, most, d.rng, specs[i].dtype)
-        for i in suite.row_inputs
-        if specs[i] is not None
+        i: batch_of(alone.ins[i].view, most, d.rng, specs[i].dtype) for i in suite.row_inputs if specs[i] is not None
     }
     outs = [filled(most * out.view.size, out.dtype).reshape(most, *out.view.shape[1:]) for out in alone.outs]
     for rows in BATCHES:

@@ -1,8 +1,9 @@
 """The words a cases.py is written in. See the package's own comment for how."""
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 

@@ -22,5 +22,5 @@ def limited_to(count):
     try:
         yield
     finally:
-        for runtime, threads in zip(runtimes, before):
+        for runtime, threads in zip(runtimes, before, strict=True):
             runtime.omp_set_num_threads(threads)

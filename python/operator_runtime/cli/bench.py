@@ -1,0 +1,108 @@
+"""`oprt bench`: every point of the operators' benchmarks, one row each, as soon as it is measured."""
+
+from operator_runtime.bench import points, results, timing
+from operator_runtime.cli.files import write_json
+from operator_runtime.cli.usage import check_backend, check_names, console, one_of, refuse
+from operator_runtime.testing.load import suites
+
+PEERS = ("torch", "numpy")
+LEGEND = """
+time     median with cold caches; ± is half the distance between the quartiles; hot is the same call over and over
+of copy  1.00 is as fast as copying as many bytes in this run
+a peer   how many times as fast as the peer oprt is
+*        faster than memory can be: some of it came from a cache"""
+
+
+def run(ops, backend, dtypes, filter, json, peers, rounds):
+    check_names(ops, dtypes)
+    one_of("peer", peers, PEERS)
+    backend = check_backend(backend)
+    if backend not in (None, "cpu"):
+        refuse(f"bench measures the cpu; for {backend} there is no clock yet.")
+    peers = list(peers or ())
+    chosen = [
+        (op, name, d, bench)
+        for op, suite in suites().items()
+        if not ops or op in ops
+        for dtype in suite.dtypes
+        if not dtypes or set(dtype.split("-")) & set(dtypes)
+        for name, d, bench in points.benchmarks(op, dtype)
+        if not filter or filter in name
+    ]
+    if not chosen:
+        refuse(f"nothing ran: no benchmark matches {filter!r}." if filter else "nothing ran: no benchmark.")
+    clock = timing.self_test()
+    console.print(f"clock: a spin of {clock.took * 1e3:.3f} ms came out as {clock.said * 1e3:.3f} ms", highlight=False)
+    if not clock.right:
+        console.print("[red]That is more than 2 % off: the clock cannot be trusted here, and nothing was measured.[/]")
+        return 1
+    if not clock.quiet:
+        console.print("[yellow]It was meant to be 5 ms: the machine is busy, so trust no small difference.[/]")
+    evict = timing.Evictor()
+    ceiling = points.dram_ceiling(evict)
+    console.print(f"copy that no cache holds: {ceiling / 1e9:.1f} GB/s (read + write)\n", highlight=False)
+
+    width = max(len(name) for _, name, _, _ in chosen)
+    print_row("operator/dtype/point", width, *HEADINGS, *peers, "hot")
+    done = []
+    for op, name, d, bench in chosen:
+        point = points.run(op, name, d, bench, backend, peers, evict, rounds)
+        done.append(point)
+        print_row(name, width, *figures(point, peers, ceiling), style="red" if point.complaints else None)
+    console.print(LEGEND, markup=False, highlight=False)
+    for peer in peers:
+        silent = [f"{point.name} ({point.missing[peer]})" for point in done if peer in point.missing]
+        if silent:
+            console.print(f"{peer} did not run: {'; '.join(silent)}", markup=False, highlight=False)
+    complaints = [(point.name, text) for point in done for text in point.complaints]
+    for name, text in complaints:
+        console.print(f"\n{name} is wrong, so its speed means nothing:\n{text}", markup=False, highlight=False)
+    if json:
+        extra = {
+            "dram_bytes_per_second": ceiling,
+            "clock_said": clock.said,
+            "clock_took": clock.took,
+            "rounds": rounds,
+            "peers": peers,
+        }
+        write_json(json, results.document(done, extra))
+    return 1 if complaints else 0
+
+
+HEADINGS = ("bytes", "time", "±", "GB/s", "of copy")
+
+
+def print_row(name, width, *cells, style=None):
+    console.print(
+        f"{name:{width}}" + "".join(f"{cell:>9}" for cell in cells), style=style, highlight=False, soft_wrap=True
+    )
+
+
+def figures(point, peers, ceiling):
+    """The cells of a point's row."""
+    own = point.cold[points.OWN]
+    cached = "*" if point.rate() > 1.05 * ceiling else ""
+    return (
+        amount(point.bytes),
+        duration(own.median),
+        f"{own.spread:.0%}",
+        f"{point.rate() / 1e9:.2f}{cached}",
+        f"{point.copy_share:.2f}",
+        *(f"{point.against(peer):.2f}x" if peer in point.cold else "-" for peer in peers),
+        duration(point.hot[points.OWN].median),
+    )
+
+
+def amount(count):
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"
+
+
+def duration(seconds):
+    for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
