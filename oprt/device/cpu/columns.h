@@ -129,7 +129,7 @@ void map_columns(const Op& op, const Rows& rows, const Call& call, bool unit) {
   const int64_t grain = ceil_div(row_grain<T>(n), kColumns) * kColumns;
   parallel_for(loop.count, split ? loop.count : grain, [&](int64_t begin, int64_t end) {
     HWY_ALIGN float whole[kStage];
-    auto weights = op.weights(call);
+    auto weights = op.weights();
     Odometer at(loop, begin);
     for (int64_t r = begin; r < end;) {
       const Columns columns(at, end - r, unit);
@@ -192,7 +192,7 @@ void map_columns(const Op& op, const Rows& rows, const Call& call, bool unit) {
       stats = reduce_blocks<Stats>(blocks, true, stats_apart, combine);
       parallel_for(blocks, 1, [&](int64_t b, int64_t last) {
         HWY_ALIGN float stage[kStage];
-        auto own_weights = op.weights(call);
+        auto own_weights = op.weights();
         for (; b < last; ++b) {
           load(b, stage);
           map_block(b, stage, own_weights, functor_of);

@@ -4,7 +4,6 @@
 // An operator on rows is a struct Op with
 //
 //   kOut, kIn                     which operands the rows are written to and read from
-//   kWeights                      how many f32 weights (gamma, beta) it has for each position of a row: 0, 1 or 2
 //   Stat                          what a row is reduced to: a few vectors
 //   Stat block(lanes, n, x)       the statistics of n elements at x (f32 or the storage type)
 //   Stat combine(a, b)            those of two neighbouring stretches
@@ -14,7 +13,7 @@
 //   Stat keep(lanes, n, x, kept)  block() of the whole row, which fills kept[0, n)
 //   map_kept(stat)                the functor on what was kept
 //   prepare(...)                  called before any of a row is read (add_rmsnorm adds there); see NoPreparation
-//   weights(call)                 the weights, as an array of Weights
+//   weights()                     gamma and beta where it has them: an array of Weights
 //
 // `lanes` says what the lanes of a vector are: AlongRow, or AcrossRows where each lane is a row of its own.
 #if defined(OPRT_DEVICE_CPU_ROWS_H) == defined(HWY_TARGET_TOGGLE)
@@ -199,6 +198,8 @@ class Weights {
   HWY_ALIGN float buffer_[kRowBlock];
 };
 
+constexpr float kOne = 1.0f, kZero = 0.0f;  // what absent weights are
+
 // For operators that need nothing before their rows are read.
 struct NoPreparation {
   void prepare_row(const int64_t*, int64_t, int64_t) const {}
@@ -226,7 +227,7 @@ void map_rows(const Op& op, const Rows& rows, const Call& call) {
   const bool split = !keeps && splits_rows(loop.count, blocks);
 
   parallel_for(loop.count, split ? loop.count : row_grain<T>(n), [&](int64_t begin, int64_t end) {
-    auto weights = op.weights(call);
+    auto weights = op.weights();
     HWY_ALIGN float kept[Op::kKept + kMaxLanes];
     Odometer at(loop, begin);
     for (int64_t r = begin; r < end; ++r, at.advance(1)) {
@@ -257,7 +258,7 @@ void map_rows(const Op& op, const Rows& rows, const Call& call) {
         continue;
       }
       parallel_for(blocks, 1, [&](int64_t b, int64_t last) {
-        auto own_weights = op.weights(call);
+        auto own_weights = op.weights();
         map_blocks(b, last, own_weights);
         if (kStream) hwy::FlushStream();
       });

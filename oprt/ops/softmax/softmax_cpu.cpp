@@ -64,7 +64,7 @@ struct Softmax : NoPreparation {
   };
   MapKept map_kept(const Stat& stat) const { return {hn::Div(hn::Set(F32(), 1.0f), stat.sum)}; }
 
-  static std::array<Weights, 0> weights(const Call&) { return {}; }
+  static std::array<Weights, 0> weights() { return {}; }
 };
 
 void softmax_run(const SoftmaxPlan& plan, const Call& call) {
