@@ -67,15 +67,15 @@ nb::object capsule_of(Export* exported, Managed* managed, const DLTensor& tensor
 
 }  // namespace
 
-Allocation::Allocation(const std::vector<int64_t>& shape, oprt_dtype_t dtype) : view_{}, export_(new Export) {
+Allocation::Allocation(const char* op, const std::vector<int64_t>& shape, oprt_dtype_t dtype)
+    : view_{}, export_(new Export) {
   const auto text = [&] {
     std::string out = "[";
     for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);
     return out + "]";
   };
   if (shape.size() > OPRT_MAX_DIMS)
-    raise_argument(OPRT_ERR_INVALID_ARG, "empty", "shape", "a rank from 0 to 8",
-                   "rank " + std::to_string(shape.size()));
+    raise_argument(OPRT_ERR_INVALID_ARG, op, "out", "a rank from 0 to 8", "rank " + std::to_string(shape.size()));
   view_.dtype = dtype;
   view_.ndim = static_cast<int32_t>(shape.size());
   int64_t bytes = static_cast<int64_t>(oprt_dtype_size(dtype));
@@ -83,12 +83,13 @@ Allocation::Allocation(const std::vector<int64_t>& shape, oprt_dtype_t dtype) : 
     view_.shape[i] = shape[i];
     view_.strides[i] = bytes / static_cast<int64_t>(oprt_dtype_size(dtype));
     if (shape[i] < 0 || __builtin_mul_overflow(bytes, shape[i], &bytes))
-      raise_argument(OPRT_ERR_INVALID_ARG, "empty", "shape", "lengths of 0 or more, fewer than 2^63 bytes", text());
+      raise_argument(OPRT_ERR_INVALID_ARG, op, "out", "lengths of 0 or more, fewer than 2^63 bytes", text());
   }
   if (bytes > 0) {
     export_->data = std::aligned_alloc(kAlignment, (static_cast<size_t>(bytes) + kAlignment - 1) & ~(kAlignment - 1));
     if (!export_->data)
-      raise(OPRT_ERR_OUT_OF_MEMORY, "empty: host memory ran out: " + std::to_string(bytes) + " bytes for " + text());
+      raise(OPRT_ERR_OUT_OF_MEMORY,
+            std::string(op) + ": host memory ran out: " + std::to_string(bytes) + " bytes for " + text());
   }
   view_.data = export_->data;
 }
@@ -132,13 +133,13 @@ void bind_allocation(nb::module_& module) {
       .def("__dlpack_device__", [](const Allocation&) { return nb::make_tuple(static_cast<int>(kDLCPU), 0); });
   module.def(
       "empty",
-      [](const std::vector<int64_t>& shape, const std::string& dtype) {
+      [](const char* op, const std::vector<int64_t>& shape, const std::string& dtype) {
         for (oprt_dtype_t known : {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
-          if (dtype == oprt_dtype_string(known)) return std::make_unique<Allocation>(shape, known);
-        raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, "empty", "dtype", "f32, f16, bf16, i32 or i64", dtype);
+          if (dtype == oprt_dtype_string(known)) return std::make_unique<Allocation>(op, shape, known);
+        raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, op, "out", "f32, f16, bf16, i32 or i64", dtype);
       },
-      nb::arg("shape"), nb::arg("dtype"),
-      "An Allocation of that shape and dtype ('f32', 'f16', 'bf16', 'i32' or 'i64').");
+      nb::arg("op"), nb::arg("shape"), nb::arg("dtype"),
+      "An Allocation for an output of op, of that shape and dtype ('f32', 'f16', 'bf16', 'i32' or 'i64').");
 }
 
 }  // namespace oprt::python

@@ -19,7 +19,8 @@ struct Export;
 // owns the memory, and neither a second __dlpack__ nor an operator may touch it through this object.
 class Allocation {
  public:
-  Allocation(const std::vector<int64_t>& shape, oprt_dtype_t dtype);
+  // Messages name the operator whose output this becomes.
+  Allocation(const char* op, const std::vector<int64_t>& shape, oprt_dtype_t dtype);
   ~Allocation();
 
   // Raises once the memory has been given away.

@@ -111,16 +111,20 @@ Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> argument
     raise_argument(OPRT_ERR_INVALID_ARG, op.name, "arguments", std::to_string(wanted),
                    std::to_string(arguments.size()));
   backend = parse_backend(op.name, arguments[0]);
-  PyObject* const* next = &arguments[1];
-  for (int i = 0; i < op.view_count(); ++i, ++next) {
+  const auto take_view = [&](int i, Use use) {
+    PyObject* object = arguments[1 + i];
     views[i] = nullptr;
     data[i] = nullptr;
-    if (*next == Py_None) continue;
-    take(op.name, op.views[i], *next, i < op.outputs ? Use::kOutput : Use::kInput, &tensors[i]);
+    if (object == Py_None) return;
+    take(op.name, op.views[i], object, use, &tensors[i]);
     views[i] = &tensors[i].view;
     data[i] = tensors[i].view.data;
-  }
-  for (size_t i = 0; i < op.scalars.size(); ++i, ++next) scalars[i] = parse_scalar(op, op.scalars[i], *next);
+  };
+  // Inputs first: where the output was allocated like an input that is refused, the message names the input.
+  for (int i = op.outputs; i < op.view_count(); ++i) take_view(i, Use::kInput);
+  for (int i = 0; i < op.outputs; ++i) take_view(i, Use::kOutput);
+  for (size_t i = 0; i < op.scalars.size(); ++i)
+    scalars[i] = parse_scalar(op, op.scalars[i], arguments[1 + op.views.size() + i]);
 }
 
 Descriptor::Descriptor(const OperatorInfo& op, const Arguments& arguments) : op_(op) {

@@ -117,11 +117,25 @@ void from_dltensor(const Argument& argument, const DLTensor& tensor, oprt_tensor
   }
 }
 
+// PyTorch's x.conj().imag is a view of x whose sign is a bit of the tensor, which DLPack does not carry. It views a
+// complex tensor, so every stride is even; asking only then spares the others a call into Python.
+bool may_be_negated(const oprt_tensor_view_t& view) {
+  if (view.dtype != OPRT_DTYPE_F32 && view.dtype != OPRT_DTYPE_F16) return false;
+  for (int i = 0; i < std::min(view.ndim, OPRT_MAX_DIMS); ++i)
+    if (view.shape[i] > 1 && view.strides[i] % 2 != 0) return false;
+  return true;
+}
+
 void take_exchange(const Argument& argument, const DLPackExchangeAPI& api, Tensor* tensor) {
   DLTensor exported;
   if (api.dltensor_from_py_object_no_sync(argument.object.ptr(), &exported) != 0)
     argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor with strided memory", argument.type_name());
   from_dltensor(argument, exported, &tensor->view);
+  if (may_be_negated(tensor->view)) {
+    const nb::object is_neg = nb::getattr(argument.object, "is_neg", nb::object());
+    if (is_neg.is_valid() && nb::cast<bool>(is_neg()))
+      argument.refuse(OPRT_ERR_INVALID_ARG, "plain memory (resolve_neg() makes it)", "a view with the negative bit");
+  }
 }
 
 // NumPy's array interface, C side: https://numpy.org/doc/stable/reference/arrays.interface.html

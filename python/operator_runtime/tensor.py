@@ -65,11 +65,11 @@ class _NumPy:
         return np.dtype(name)
 
     @staticmethod
-    def empty(x, shape):
+    def empty(op, x, shape):
         return np.empty(shape, x.dtype)
 
     @staticmethod
-    def like(x, dtype):
+    def like(op, x, dtype):
         return np.empty_like(x, dtype, subok=False)
 
 
@@ -81,11 +81,11 @@ class _Torch:
         return getattr(sys.modules["torch"], _long_name(dtype))
 
     @staticmethod
-    def empty(x, shape):
+    def empty(op, x, shape):
         return sys.modules["torch"].empty(shape, dtype=x.dtype, device=x.device)
 
     @staticmethod
-    def like(x, dtype):
+    def like(op, x, dtype):
         return sys.modules["torch"].empty_like(x, dtype=dtype)
 
 
@@ -95,12 +95,12 @@ class _Jax:
     dtype = staticmethod(dtype_name)
 
     @staticmethod
-    def empty(x, shape):
-        return _native.empty(shape, dtype_name(x.dtype))
+    def empty(op, x, shape):
+        return _native.empty(op.name, shape, dtype_name(x.dtype))
 
     @staticmethod
-    def like(x, dtype):
-        return _native.empty(x.shape, dtype or dtype_name(x.dtype))
+    def like(op, x, dtype):
+        return _native.empty(op.name, x.shape, dtype or dtype_name(x.dtype))
 
 
 _FRAMEWORKS = {"numpy": _NumPy, "torch": _Torch, "jax": _Jax, "jaxlib": _Jax}
@@ -124,13 +124,13 @@ def _framework(op: _native.Operator, position: int, x: Any) -> Any:
 def like(op: _native.Operator, x: T, dtype: Any = None) -> T:
     """A result of x's framework, shape and, where x is dense, layout; of x's dtype or the one given."""
     framework = _framework(op, 0, x)
-    return framework.like(x, None if dtype is None else framework.dtype(dtype))
+    return framework.like(op, x, None if dtype is None else framework.dtype(dtype))
 
 
 def empty(op: _native.Operator, shape_of: Callable[..., Shape], *inputs: T) -> T:
     """A dense row-major result of the first input's framework and dtype; shape_of makes its shape of the inputs'."""
     frameworks = [_framework(op, i, x) for i, x in enumerate(inputs)]
-    return frameworks[0].empty(inputs[0], shape_of(*(tuple(x.shape) for x in inputs)))
+    return frameworks[0].empty(op, inputs[0], shape_of(*(tuple(x.shape) for x in inputs)))
 
 
 def finish(out: Any) -> Any:
