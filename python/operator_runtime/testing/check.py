@@ -59,13 +59,12 @@ def against_bound(got, ref, bound, dtype, u, floor=1.0, outside=None):
 def _against_bound(got, ref, bound, floor, outside, exact, dtype, u):
     with np.errstate(all="ignore"):
         got = got.astype(np.float64)
-        allowed = half_ulp(ref, dtype)
-        if not exact:
-            allowed = allowed + u * bound + FLOOR * floor
+        more = 0.0 if exact else u * bound + FLOOR * floor
+        allowed = half_ulp(ref, dtype) + more
         right = abs(got - ref) <= allowed  # false for a NaN on either side, and for inf - inf
         right |= got == ref
         right |= np.isnan(got) & np.isnan(ref)
-        right |= np.isinf(got) & (np.sign(got) == np.sign(ref)) & (abs(ref) + allowed >= overflow_threshold(dtype))
+        right |= np.isinf(got) & (np.sign(got) == np.sign(ref)) & (abs(ref) + more >= overflow_threshold(dtype))
         right |= outside & (~np.isfinite(got) | (got == 0))
     return ~right, allowed
 

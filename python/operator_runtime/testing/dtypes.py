@@ -49,6 +49,7 @@ def half_ulp(values, dtype):
     digits, lowest = _FORMAT[dtype]
     with np.errstate(invalid="ignore"):
         _, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
+        exponent = np.where(values == 0, lowest, exponent)
     return np.ldexp(0.5, np.maximum(exponent - 1, lowest) - (digits - 1))
 
 

@@ -45,8 +45,8 @@ def half_written(outs, ins, was):
 
 def input_modified(outs, ins, was):
     source = next(x for x in ins if x is not None and x.size)
-    flat = source.reshape(-1)
-    flat[-1] = 3 if flat[-1] != 3 else 4
+    last = (-1,) * source.ndim
+    source[last] = 3 if source[last] != 3 else 4
 
 
 AFTER = {  # what each does once the right result is there
