@@ -32,7 +32,6 @@ from operator_runtime.testing import (
 from operator_runtime.testing import call as calls
 from operator_runtime.testing.draw import Draw
 from operator_runtime.testing.layout import GUARD, place
-from operator_runtime.testing.load import suites
 
 
 class Kernel:

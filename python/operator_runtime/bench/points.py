@@ -156,7 +156,7 @@ def unwritten(live):
 
 def dram_ceiling(evict):
     """Bytes per second of a copy that no cache holds: no figure above it can be memory's."""
-    half = max(4 * timing.last_level_cache(), 128 << 20) // 4
+    half = min(max(4 * timing.last_level_cache(), 128 << 20), 512 << 20) // 4
     to, source = filled(half, "f32"), filled(half, "f32")
     source[...] = 1
     found = timing.measure({"copy": [lambda: np.copyto(to, source)] * 2}, lambda: None, 5)["copy"]
