@@ -4,8 +4,9 @@
     <op>/<dtype>/cases        the hand-made ones
     <op>/<dtype>/errors       wrong calls
     <op>/<dtype>/proof        does the suite prove anything? zeros, one value, loose bounds
-    <op>/<dtype>/planted      wrong kernels that must be caught
-    <op>/<dtype>/rows         batch invariance
+    <op>/<dtype>/planted      C44: wrong kernels that must be caught
+    <op>/<dtype>/offsets      C07: every operand at every offset from an aligned address
+    <op>/<dtype>/rows         C25: batch invariance
     <op>/<dtype>/threads      one thread against two
     <op>/all/kernels          was every kernel taken?
 
@@ -20,7 +21,7 @@ import traceback
 import numpy as np
 
 from operator_runtime import OperatorRuntimeError, _native
-from operator_runtime.testing import call, check, errors, planted, rows, threads
+from operator_runtime.testing import call, check, errors, offsets, planted, rows, threads
 from operator_runtime.testing.draw import Draw
 from operator_runtime.testing.load import suites
 from operator_runtime.testing.suite import BITS
@@ -101,9 +102,10 @@ def items(ops=None, dtypes=None):
         for dtype in suite.dtypes:
             if dtypes and not set(dtype.split("-")) & set(dtypes):
                 continue
-            for what in (*suite.layouts_that_apply(), "cases", "errors", "proof", "planted", "rows", "threads"):
-                if what == "rows" and not suite.row:
-                    continue
+            checks = ["cases", "errors", "proof", "planted", "threads"]
+            checks += ["offsets"] if suite.alignment_free else []
+            checks += ["rows"] if suite.row else []
+            for what in (*suite.layouts_that_apply(), *checks):
                 yield Item(name, dtype, what)
         if not dtypes:
             yield Item(name, "all", "kernels")
@@ -192,7 +194,7 @@ def planted_kernels(suite, operator, item):
             said, tried = planted.uncaught(suite, operator, kind, drawn)
             return [said] if said else []
 
-        yield kind, test
+        yield f"C44 {kind}", test
 
 
 def batches(suite, operator, item):
@@ -202,7 +204,17 @@ def batches(suite, operator, item):
             said = rows.check(suite, operator, item.dtype, length)
             return [said] if said else []
 
-        yield f"length {length}", test
+        yield f"C25 length {length}", test
+
+
+def shifted(suite, operator, item):
+    for length in offsets.LENGTHS:
+
+        def test(length=length):
+            said = offsets.check(suite, operator, item.dtype, length)
+            return [said] if said else []
+
+        yield f"C07 length {length}", test
 
 
 def thread_counts(suite, operator, item):
@@ -248,6 +260,7 @@ CHECKS = {
     "errors": wrong_calls,
     "proof": proof,
     "planted": planted_kernels,
+    "offsets": shifted,
     "rows": batches,
     "threads": thread_counts,
     "kernels": kernels,
