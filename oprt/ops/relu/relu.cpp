@@ -17,12 +17,8 @@ using namespace oprt;
 oprt_status_t oprt_create_relu_descriptor(oprt_operator_descriptor_t* desc, const oprt_tensor_view_t* out,
                                           const oprt_tensor_view_t* in, float negative_slope) {
   return create(kRelu, desc, {out, in}, [&](ReluPlan& plan, const View* views) -> Status {
-    View source = views[1];
-    OPRT_TRY(check_float("relu", "out", views[0]));
-    OPRT_TRY(check_same_dtype("relu", "in", source, "out", views[0]));
-    OPRT_TRY(check_broadcast("relu", "in", &source, "out", views[0]));
-    plan = {make_loop(views[0], source), views[0].dtype, negative_slope};
-    return {};
+    plan.negative_slope = negative_slope;
+    return plan_elementwise(kRelu, views, &plan);
   });
 }
 

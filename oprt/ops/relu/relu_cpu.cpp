@@ -10,12 +10,11 @@ HWY_BEFORE_NAMESPACE();
 namespace oprt {
 namespace HWY_NAMESPACE {
 
-// Selects with "not greater" so that a NaN takes the multiplied branch and stays one. Slope 0 has its own functor: 0 *
-// -inf is NaN where relu(-inf) is 0.
+// Keeps a NaN. Slope 0 has its own functor: 0 * -inf is NaN where relu(-inf) is 0.
 struct Relu {
   VecF32 operator()(VecF32 x) const {
     const auto zero = hn::Zero(F32());
-    return hn::IfThenElse(hn::Or(hn::Gt(x, zero), hn::IsNaN(x)), x, zero);
+    return hn::IfThenElse(hn::Lt(x, zero), zero, x);
   }
 };
 
@@ -26,13 +25,13 @@ struct LeakyRelu {
   }
 };
 
-void relu_run(const ReluPlan& plan, const Call& call) {
+void relu_run(const ReluPlan& plan, const Call& call, ElementwisePath path) {
   with_float(plan.dtype, [&](auto t) {
     using T = decltype(t);
     if (plan.negative_slope == 0.0f)
-      elementwise<T, 1>(plan.loop, call, Relu{});
+      elementwise<T, 1>(path, plan.loop, call, Relu{});
     else
-      elementwise<T, 1>(plan.loop, call, LeakyRelu{plan.negative_slope});
+      elementwise<T, 1>(path, plan.loop, call, LeakyRelu{plan.negative_slope});
   });
 }
 
@@ -42,25 +41,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace oprt {
-namespace {
-
-HWY_EXPORT(relu_run);
-
-Status run(const ReluPlan& plan, const Call& call) {
-  HWY_DYNAMIC_DISPATCH(relu_run)(plan, call);
-  return {};
-}
-
-constexpr Kernel<ReluPlan> kKernels[] = {{"relu_contiguous", run}, {"relu_rows", run}, {"relu_strided", run}};
-
-Status choose(const ReluPlan& plan, const Call&, const Kernel<ReluPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(elementwise_path(plan.loop))];
-  return {};
-}
-
-}  // namespace
-
-const Backend<ReluPlan> relu_cpu = {kKernels, 3, choose, nullptr};
-
+OPRT_ELEMENTWISE_BACKEND(relu, ReluPlan);
 }  // namespace oprt
 #endif

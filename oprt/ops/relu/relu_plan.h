@@ -1,13 +1,10 @@
 #pragma once
 
-#include "oprt/core/call.h"
-#include "oprt/core/dtype.h"
+#include "oprt/core/elementwise.h"
 
 namespace oprt {
 
-struct ReluPlan {
-  Loop loop;  // out, in
-  oprt_dtype_t dtype;
+struct ReluPlan : ElementwisePlan {
   float negative_slope;
 };
 

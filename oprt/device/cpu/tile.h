@@ -1,0 +1,98 @@
+// Pieces of strided operands: a tile of rows x cols elements, small enough for the first-level cache, and a row.
+#if defined(OPRT_DEVICE_CPU_TILE_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef OPRT_DEVICE_CPU_TILE_H
+#undef OPRT_DEVICE_CPU_TILE_H
+#else
+#define OPRT_DEVICE_CPU_TILE_H
+#endif
+
+#include <utility>
+
+#include "oprt/device/cpu/paths.h"
+#include "oprt/device/cpu/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oprt {
+namespace HWY_NAMESPACE {
+
+// The side of a square that is transposed in registers: 16 bytes.
+template <class T>
+constexpr int kSquare = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
+
+// to[r, c] = from[c, r] for a square. Interleaving the upper with the lower half of the rows turns the bits of an
+// element's place (row, column) by one; after log2 N turns row and column have changed places.
+template <class T>
+HWY_INLINE void transpose_square(T* to, [[maybe_unused]] int64_t to_stride, const T* from,
+                                 [[maybe_unused]] int64_t from_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  *to = *from;
+#else
+  constexpr int N = kSquare<T>;
+  using U = hwy::UnsignedFromSize<sizeof(T)>;
+  const hn::FixedTag<U, N> d;
+  hn::Vec<decltype(d)> a[N], b[N];
+  for (int i = 0; i < N; ++i) a[i] = hn::LoadU(d, reinterpret_cast<const U*>(from + i * from_stride));
+  for (int turns = N; turns > 1; turns /= 2) {
+    for (int i = 0; i < N / 2; ++i) {
+      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + N / 2]);
+      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + N / 2]);
+    }
+    std::swap(a, b);
+  }
+  for (int i = 0; i < N; ++i) hn::StoreU(a[i], d, reinterpret_cast<U*>(to + i * to_stride));
+#endif
+}
+
+// to[r, c] = from[c * from_stride + r]
+template <class T>
+void transpose_tile(Strided<T> to, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {
+  constexpr int64_t N = kSquare<T>;
+  const int64_t whole_rows = rows - rows % N, whole_cols = cols - cols % N;
+  const auto one_by_one = [&](int64_t r, int64_t c) { to.data[r * to.row_stride + c] = from[c * from_stride + r]; };
+  for (int64_t c = 0; c < whole_cols; c += N)
+    for (int64_t r = 0; r < whole_rows; r += N)
+      transpose_square(to.data + r * to.row_stride + c, to.row_stride, from + c * from_stride + r, from_stride);
+  for (int64_t c = 0; c < cols; ++c)
+    for (int64_t r = c < whole_cols ? whole_rows : 0; r < rows; ++r) one_by_one(r, c);
+}
+
+// to[r, c] = from[r, c]
+template <class T>
+void copy_tile(Strided<T> to, Strided<const T> from, int64_t rows, int64_t cols) {
+  if (to.col_stride == 1 && from.row_stride == 1 && from.col_stride != 1)
+    return transpose_tile(to, from.data, from.col_stride, rows, cols);
+  for (int64_t r = 0; r < rows; ++r) {
+    T* to_row = to.data + r * to.row_stride;
+    const T* from_row = from.data + r * from.row_stride;
+    if (to.col_stride == 1 && from.col_stride == 1)
+      for (int64_t c = 0; c < cols; ++c) to_row[c] = from_row[c];
+    else
+      for (int64_t c = 0; c < cols; ++c) to_row[c * to.col_stride] = from_row[c * from.col_stride];
+  }
+}
+
+// One row of an input: in place where its stride is 1, else (stride 0) its one value, repeated.
+constexpr int64_t kRepeated = 256;
+
+template <class T>
+struct RowInput {
+  HWY_ALIGN T repeated[kRepeated];
+  const T* at;
+  int64_t stride;
+
+  HWY_INLINE void start(const T* row, int64_t cols, int64_t col_stride) {
+    at = row;
+    stride = col_stride;
+    if (stride != 0) return;
+    std::fill_n(repeated, std::min(cols, kRepeated), *row);
+    at = repeated;
+  }
+  // The elements from c on: kRepeated of them, or the rest of the row.
+  HWY_INLINE const T* from(int64_t c) const { return at + c * stride; }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace oprt
+HWY_AFTER_NAMESPACE();
+
+#endif
