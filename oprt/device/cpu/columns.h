@@ -10,6 +10,7 @@
 #define OPRT_DEVICE_CPU_COLUMNS_H
 #endif
 
+#include "oprt/device/cpu/odometer.h"
 #include "oprt/device/cpu/rows.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -35,7 +35,7 @@ HWY_INLINE int64_t to_vector_boundary(const T* p) {
 
 // f over n elements of unit-stride operands. kStream: the output does not fit the cache.
 template <bool kStream, class F, class Out, class... In>
-HWY_INLINE void elementwise_span(int64_t n, const F& f, Out* out, const In*... in) {
+HWY_INLINE void elementwise_span(int64_t n, F& f, Out* out, const In*... in) {
   const int64_t step = static_cast<int64_t>(lanes());
   int64_t i = 0;
   if constexpr (kStream) {
@@ -65,7 +65,7 @@ HWY_INLINE void elementwise_span(int64_t n, const F& f, Out* out, const In*... i
 
 template <class T>
 struct TileBuffer {
-  HWY_ALIGN T data[kTile];
+  HWY_ALIGN T data[kTileElements];
 };
 
 template <bool kStream, class F, class Out, class... In>
@@ -98,7 +98,7 @@ void elementwise_rows(std::index_sequence<k...>, const Loop& loop, const F& f, O
 template <class F, class Out, class... In, size_t... k>
 void elementwise_strided(std::index_sequence<k...>, const Loop& loop, const F& f, Out* out, const In*... in) {
   const Tiling tiling = gathered_tiles(loop);
-  parallel_for(tiling.count(), grain_of(sizeof(Out)) / kTile, [&](int64_t begin, int64_t end) {
+  parallel_for(tiling.count(), grain_of(sizeof(Out)) / kTileElements, [&](int64_t begin, int64_t end) {
     std::tuple<TileBuffer<In>...> from;
     TileBuffer<Out> to;
     tiling.walk(begin, end, [&](const int64_t* at, int64_t rows, int64_t cols) {

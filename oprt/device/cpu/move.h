@@ -78,8 +78,8 @@ void move_rows(const Loop& loop, T* to, const T* from) {
 template <bool kStream, class T>
 void move_transpose(const Loop& loop, T* to, const T* from) {
   const Tiling tiling = gathered_tiles(loop);
-  parallel_for(tiling.count(), grain_of(sizeof(T)) / kTile, [&](int64_t begin, int64_t end) {
-    HWY_ALIGN T buffer[kTile];
+  parallel_for(tiling.count(), grain_of(sizeof(T)) / kTileElements, [&](int64_t begin, int64_t end) {
+    HWY_ALIGN T buffer[kTileElements];
     tiling.walk(begin, end, [&](const int64_t* at, int64_t rows, int64_t cols) {
       const Strided<T> target = tiling.tile(to, at, 0);
       copy_tile<T>({buffer, cols, 1}, tiling.tile(from, at, 1), rows, cols);
@@ -93,7 +93,7 @@ void move_transpose(const Loop& loop, T* to, const T* from) {
 template <class T>
 void move_strided(const Loop& loop, T* to, const T* from) {
   const Tiling tiling = gathered_tiles(loop);
-  parallel_for(tiling.count(), grain_of(sizeof(T)) / kTile, [&](int64_t begin, int64_t end) {
+  parallel_for(tiling.count(), grain_of(sizeof(T)) / kTileElements, [&](int64_t begin, int64_t end) {
     tiling.walk(begin, end, [&](const int64_t* at, int64_t rows, int64_t cols) {
       copy_tile<T>(tiling.tile(to, at, 0), tiling.tile(from, at, 1), rows, cols);
     });

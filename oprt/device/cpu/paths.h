@@ -106,7 +106,7 @@ class Tiling {
 // Elements of a tile of rows that are walked in place, and of a tile that is gathered into a buffer: 32 and 4 KiB of
 // f32, so that the buffers of three operands stay in the first-level cache.
 constexpr int64_t kRowsTile = 8192;
-constexpr int64_t kTile = 1024;
+constexpr int64_t kTileElements = 1024;
 constexpr int64_t kTileSide = 32;  // of a transposed tile: whole cache lines both ways
 
 inline Tiling row_tiles(const Loop& loop) {
@@ -124,16 +124,17 @@ inline int transposed_axis(const Loop& loop) {
   return -1;
 }
 
-// Tiles of at most kTile elements: along the transposed axis if there is one, else along the one next to the innermost.
+// Tiles of at most kTileElements elements: along the transposed axis if there is one, else along the one next to the
+// innermost.
 inline Tiling gathered_tiles(const Loop& loop) {
   const int inner = loop.rank - 1, transposed = transposed_axis(loop);
   if (transposed < 0) {
-    const int64_t cols = std::min(loop.shape[inner], kTile);
-    return Tiling(loop, inner - 1, kTile / cols, cols);
+    const int64_t cols = std::min(loop.shape[inner], kTileElements);
+    return Tiling(loop, inner - 1, kTileElements / cols, cols);
   }
   const int64_t rows = std::min(loop.shape[transposed], kTileSide);
-  const int64_t cols = std::min(loop.shape[inner], kTile / rows);
-  return Tiling(loop, transposed, kTile / cols, cols);
+  const int64_t cols = std::min(loop.shape[inner], kTileElements / rows);
+  return Tiling(loop, transposed, kTileElements / cols, cols);
 }
 
 enum class MovePath { kContiguous, kRows, kTranspose, kStrided };

@@ -33,6 +33,7 @@
 #include "oprt/core/norm.h"
 #include "oprt/core/parallel.h"
 #include "oprt/device/cpu/elementwise.h"
+#include "oprt/device/cpu/odometer.h"
 #include "oprt/device/cpu/row_paths.h"
 #include "oprt/device/cpu/simd.h"
 
