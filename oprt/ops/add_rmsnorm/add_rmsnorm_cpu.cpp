@@ -28,7 +28,8 @@ struct AddRmsnorm : RmsNorm {
     if (sum_stride == 1 && in_stride == 1 && residual_stride == 1)
       elementwise_span<false>(n, plus, to, a, b);
     else
-      elementwise_strided(Loop{3, 1, n, {n}, {{sum_stride}, {in_stride}, {residual_stride}}, {}}, 0, n, plus, to, a, b);
+      elementwise_strided(std::index_sequence<0, 1>(),
+                          Loop{3, 1, n, {n}, {{sum_stride}, {in_stride}, {residual_stride}}, {}}, plus, to, a, b);
   }
 
   // The same for each row of the columns.
