@@ -9,11 +9,18 @@ add_custom_command(TARGET oprt POST_BUILD
                    WORKING_DIRECTORY $<TARGET_FILE_DIR:oprt>)
 install(FILES $<TARGET_FILE_DIR:oprt>/libcamp_ops.so DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 
-# Public: C in oprt.h, api/ and one header per operator; C++ in oprt.hpp and tensor/. The rest of oprt/ is internal.
+# Public: C in oprt.h, api/ and one header per operator; C++ in oprt.hpp, tensor/, the classes of runtime/, and the element
+# types of core/, with DLPack's header beside. The rest of oprt/ is internal.
 install(DIRECTORY oprt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN "oprt/oprt.h" PATTERN "oprt/oprt.hpp" PATTERN "oprt/api/*.h" PATTERN "oprt/tensor/*.h"
         PATTERN "oprt/core" EXCLUDE PATTERN "oprt/runtime" EXCLUDE PATTERN "oprt/device" EXCLUDE
         PATTERN "oprt/ops" EXCLUDE)
+foreach(header core/dtype core/half runtime/buffer runtime/device runtime/error runtime/event runtime/memory_pool
+               runtime/stream)
+  get_filename_component(folder oprt/${header} DIRECTORY)
+  install(FILES oprt/${header}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder} COMPONENT development)
+endforeach()
+install(DIRECTORY third_party/dlpack DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oprt/third_party COMPONENT development)
 foreach(op ${OPRT_OPERATORS})
   install(FILES oprt/ops/${op}/${op}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oprt/ops/${op} COMPONENT development)
 endforeach()
