@@ -35,5 +35,8 @@ def normalize_backend(backend: str | Backend) -> Backend:
 
 def refuse_backend(op: str, backend: object) -> None:
     """Raises for a backend that the C layer has no name for: one of Python's own, or none at all."""
-    name = normalize_backend(backend)
+    try:
+        name = normalize_backend(backend)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{op}: {error}") from None
     raise from_status(_NOT_SUPPORTED, f"{op}: backend: expected a backend that this build has, got {name.value}")
