@@ -8,6 +8,9 @@ import subprocess
 import sys
 
 import pytest
+from operator_runtime.bench.points import Point
+from operator_runtime.bench.timing import Timing
+from operator_runtime.cli import bench
 from operator_runtime.cli.app import app
 from operator_runtime.testing import load
 from typer.testing import CliRunner
@@ -153,6 +156,22 @@ def test_bench_writes_google_benchmarks_schema(result):
 def test_a_wrong_kernel_has_no_speed(wrong_relu):
     code, output = oprt("bench", "--op", "relu", "--dtype", "f32", "--filter", "f32/1e3", "--rounds", 3)
     assert code == 1 and "relu/f32/1e3 is wrong, so its speed means nothing" in output
+
+
+def test_a_peer_that_is_not_there_is_said_at_once(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, output = oprt("bench", "--op", "relu", "--peer", "torch")
+    assert code == 2 and "torch is not installed: pip install torch." in output
+
+
+def test_C43_a_figure_above_memory_is_marked():
+    def figures(seconds):
+        timings = {"oprt": Timing([seconds] * 3, 1), "copy memcpy": Timing([1e-3] * 3, 1)}
+        point = Point("x", "x", "f32", 10_000_000, None, "x_kernel", [], timings, timings, {})
+        return bench.figures(point, [], ceiling=10e9)
+
+    assert figures(1e-3)[3] == "10.00" and figures(1e-3)[4] == "1.00"
+    assert figures(0.5e-3)[3] == "20.00*" and figures(0.5e-3)[4] == "2.00"
 
 
 def with_own_time(document, times, spread, **context):

@@ -154,7 +154,7 @@ def unwritten(live):
     return ["elements of the output were never written"] if missed else []
 
 
-def dram_ceiling(evict):
+def dram_ceiling():
     """Bytes per second of a copy that no cache holds: no figure above it can be memory's."""
     half = min(max(4 * timing.last_level_cache(), 128 << 20), 512 << 20) // 4
     to, source = filled(half, "f32"), filled(half, "f32")

@@ -1,5 +1,9 @@
 """`oprt bench`: every point of the operators' benchmarks, one row each, as soon as it is measured."""
 
+import collections
+import importlib.util
+
+from operator_runtime import OperatorRuntimeError
 from operator_runtime.bench import points, results, timing
 from operator_runtime.cli.files import write_json
 from operator_runtime.cli.usage import check_backend, check_names, console, one_of, refuse
@@ -20,6 +24,9 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
     if backend not in (None, "cpu"):
         refuse(f"bench measures the cpu; for {backend} there is no clock yet.")
     peers = list(peers or ())
+    for peer in peers:
+        if importlib.util.find_spec(peer) is None:
+            refuse(f"{peer} is not installed: pip install {peer}.")
     chosen = [
         (op, name, d, bench)
         for op, suite in suites().items()
@@ -39,24 +46,26 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
     if not clock.quiet:
         console.print("[yellow]It was meant to be 5 ms: the machine is busy, so trust no small difference.[/]")
     evict = timing.Evictor()
-    ceiling = points.dram_ceiling(evict)
+    ceiling = points.dram_ceiling()
     console.print(f"copy that no cache holds: {ceiling / 1e9:.1f} GB/s (read + write)\n", highlight=False)
 
     width = max(len(name) for _, name, _, _ in chosen)
     print_row("operator/dtype/point", width, *HEADINGS, *peers, "hot")
-    done = []
+    done, complaints = [], []
     for op, name, d, bench in chosen:
-        point = points.run(op, name, d, bench, backend, peers, evict, rounds)
+        try:
+            point = points.run(op, name, d, bench, backend, peers, evict, rounds)
+        except OperatorRuntimeError as refusal:
+            complaints.append(f"{name} was refused: {refusal}")
+            continue
         done.append(point)
+        complaints += [f"{name} is wrong, so its speed means nothing:\n{text}" for text in point.complaints]
         print_row(name, width, *figures(point, peers, ceiling), style="red" if point.complaints else None)
     console.print(LEGEND, markup=False, highlight=False)
-    for peer in peers:
-        silent = [f"{point.name} ({point.missing[peer]})" for point in done if peer in point.missing]
-        if silent:
-            console.print(f"{peer} did not run: {'; '.join(silent)}", markup=False, highlight=False)
-    complaints = [(point.name, text) for point in done for text in point.complaints]
-    for name, text in complaints:
-        console.print(f"\n{name} is wrong, so its speed means nothing:\n{text}", markup=False, highlight=False)
+    for sentence in silent_peers(done):
+        console.print(sentence, markup=False, highlight=False)
+    for complaint in complaints:
+        console.print(f"\n{complaint}", markup=False, highlight=False)
     if json:
         extra = {
             "dram_bytes_per_second": ceiling,
@@ -67,6 +76,17 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
         }
         write_json(json, results.document(done, extra))
     return 1 if complaints else 0
+
+
+def silent_peers(done):
+    """A sentence for each reason why a peer did not run somewhere."""
+    silent = collections.defaultdict(list)
+    for point in done:
+        for peer, why in point.missing.items():
+            silent[peer, why].append(point.name)
+    for (peer, why), names in silent.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        yield f"{peer} did not run at {', '.join(names[:3])}{more}: {why}"
 
 
 HEADINGS = ("bytes", "time", "±", "GB/s", "of copy")
