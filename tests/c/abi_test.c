@@ -67,13 +67,41 @@ const char *(*last_kernel)(void) = oprt_last_kernel;
   oprt_status_t(*execute_##op) execute_arguments = oprt_execute_##op;            \
   oprt_status_t (*destroy_##op)(D) = oprt_destroy_##op##_descriptor
 
-#define DATA_2 (D, void *, size_t, void *, const void *, S)
-#define DATA_3 (D, void *, size_t, void *, const void *, const void *, S)
-#define DATA_4 (D, void *, size_t, void *, const void *, const void *, const void *, S)
-#define DATA_5 (D, void *, size_t, void *, const void *, const void *, const void *, const void *, S)
-#define DATA_2_OUTPUTS_5 (D, void *, size_t, void *, void *, const void *, const void *, const void *, S)
+// Outputs and inputs at execute.
+#define DATA_1_1 (D, void *, size_t, void *, const void *, S)
+#define DATA_1_2 (D, void *, size_t, void *, const void *, const void *, S)
+#define DATA_1_3 (D, void *, size_t, void *, const void *, const void *, const void *, S)
+#define DATA_2_3 (D, void *, size_t, void *, void *, const void *, const void *, const void *, S)
 
-OPERATOR(relu, (D *, V, V, float), DATA_2);
+OPERATOR(copy, (D *, V, V), DATA_1_1);
+OPERATOR(vector_add, (D *, V, V, V), DATA_1_2);
+OPERATOR(relu, (D *, V, V, float), DATA_1_1);
+OPERATOR(reduce_sum, (D *, V, V, int64_t), DATA_1_1);
+OPERATOR(softmax, (D *, V, V, int64_t), DATA_1_1);
+OPERATOR(cast, (D *, V, V), DATA_1_1);
+OPERATOR(mul, (D *, V, V, V), DATA_1_2);
+OPERATOR(layernorm, (D *, V, V, V, V, int64_t, float), DATA_1_3);
+OPERATOR(rmsnorm, (D *, V, V, V, int64_t, float), DATA_1_2);
+OPERATOR(add_rmsnorm, (D *, V, V, V, V, V, int64_t, float), DATA_2_3);
+OPERATOR(embedding, (D *, V, V, V), DATA_1_2);
+OPERATOR(matmul, (D *, V, V, V, oprt_matmul_t, const oprt_matmul_options_t *), DATA_1_3);
+
+PIN(OPRT_MATMUL_AUTO == 0);
+PIN(OPRT_MATMUL_NAIVE == 1);
+PIN(OPRT_MATMUL_TILED == 2);
+PIN(OPRT_MATMUL_LIBRARY == 3);
+PIN(OPRT_ACTIVATION_NONE == 0);
+PIN(OPRT_ACTIVATION_RELU == 1);
+PIN(OPRT_ACTIVATION_GELU_ERF == 2);
+PIN(OPRT_ACTIVATION_GELU_TANH == 3);
+PIN(OPRT_ACTIVATION_SILU == 4);
+#ifdef __LP64__
+PIN(sizeof(oprt_matmul_options_t) == 24);
+PIN(offsetof(oprt_matmul_options_t, struct_size) == 0);
+PIN(offsetof(oprt_matmul_options_t, bias) == 8);
+PIN(offsetof(oprt_matmul_options_t, activation) == 16);
+PIN(offsetof(oprt_matmul_options_t, allow_tf32) == 20);
+#endif
 
 // --- behaviour
 // ---------------------------------------------------------------------------------------------------------

@@ -338,6 +338,7 @@ int register_all() {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  std::printf("%d wrong calls of %zu operators\n", oprt_test::register_all(), oprt_test::operators().size());
-  return RUN_ALL_TESTS();
+  const int wrong_calls = oprt_test::register_all();
+  std::printf("%d wrong calls of %zu operators\n", wrong_calls, oprt_test::operators().size());
+  return RUN_ALL_TESTS() || wrong_calls < 500;
 }

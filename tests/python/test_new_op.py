@@ -83,6 +83,12 @@ def test_it_passes_its_tests(tree):
     assert "square" in output
 
 
+def test_it_is_measured(tree):
+    must(sys.executable, "-m", "operator_runtime", "bench", "--op", "square", "--dtype", "f32", "--filter", "1e3",
+         "--json", "square.json", tree=tree)  # fmt: skip
+    assert json.loads((tree / "square.json").read_text())["benchmarks"]
+
+
 def test_it_is_in_the_generated_documents(tree):
     must(sys.executable, "docs/generate.py", tree=tree)
     assert "square" in (tree / "README.md").read_text()
