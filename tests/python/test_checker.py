@@ -39,6 +39,7 @@ class Kernel:
     """A function(outs, ins) with the face of the package's operators."""
 
     name = "fake"
+    operands = ("out", "in")
     backend = None
 
     def __init__(self, function):
@@ -148,7 +149,9 @@ def test_rounding_goes_once_to_nearest_even():
     got = dtypes.rounded(values, "bf16")
     np.testing.assert_array_equal(got.astype(np.float64), want)
     every = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
-    finite = np.unique(every[every == every].astype(np.float64))[1:-1]  # without NaN and the infinities
+    with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore"):
+        finite = np.unique(every[np.isfinite(every)].astype(np.float64))
     middle = (finite[1:] + finite[:-1]) / 2
     toward = dtypes.round_to(np.nextafter(middle, -inf), "bf16"), dtypes.round_to(np.nextafter(middle, inf), "bf16")
     np.testing.assert_array_equal(toward[0], finite[:-1])
@@ -172,7 +175,7 @@ def test_a_write_beside_the_output_is_seen():
     rows, columns = 5, 4
     for where in (rows * columns, rows * columns + GUARD - 1):
         said = complaints_of(lambda outs, ins, where=where: spills(outs, ins, where))
-        assert len(said) == 1 and "written outside the output" in said[0] and str(where) in said[0]
+        assert len(said) == 1 and "written outside out" in said[0] and str(where) in said[0]
 
 
 def test_a_write_into_the_gap_of_padded_rows_is_seen():
@@ -242,7 +245,8 @@ def test_bits_that_change_from_run_to_run_are_seen():
         outs[0][...] = np.nextafter(ins[0] + ins[0], np.float32(inf)) if next(runs) else ins[0] + ins[0]
 
     loose = Suite(reference=lambda x: x + x, bound=lambda ref, x: 8 * abs(ref), draw=SUITE.draw)
-    assert complaints_of(restless, suite=loose) == ["the same call gave other bits the second time"]
+    (said,) = complaints_of(restless, suite=loose)
+    assert said.startswith("the same call gave other bits the second time")
 
 
 def test_bits_that_depend_on_the_address_are_seen():
@@ -252,8 +256,8 @@ def test_bits_that_depend_on_the_address_are_seen():
 
     loose = Suite(reference=lambda x: x + x, bound=lambda ref, x: 8 * abs(ref), draw=SUITE.draw)
     d = Draw("fake", "f32", "offset", 0)
-    said = complaints_of(by_address, d, Call(d.tensor((5, 4))), suite=loose)
-    assert said == ["other bits than the same call at aligned addresses"]
+    (said,) = complaints_of(by_address, d, Call(d.tensor((5, 4))), suite=loose)
+    assert said.startswith("other bits than the same call at aligned addresses")
 
 
 def test_C07_an_operand_alone_at_an_odd_address_is_seen():
@@ -263,7 +267,7 @@ def test_C07_an_operand_alone_at_an_odd_address_is_seen():
             outs[0][-1:] += 1
 
     assert offsets.check(SUITE, Kernel(doubled), "f32", 9) is None
-    assert "with input 0 1 elements further on" in offsets.check(SUITE, Kernel(needs_aligned_input), "f32", 9)
+    assert "with in 1 elements further on" in offsets.check(SUITE, Kernel(needs_aligned_input), "f32", 9)
 
 
 def test_bits_that_depend_on_the_batch_are_seen():
@@ -327,6 +331,7 @@ def test_a_failure_explains_itself():
 
     (said,) = complaints_of(last_row_missing)
     assert "out[4, 0] of shape [5, 4]" in said and "got nan" in said
+    assert "the call: fake(out f32 [5, 4], in f32 [5, 4])" in said
     assert "4 of 20 elements are wrong" in said and "never written" in said and "index 4 (the last) of axis 0" in said
 
     def an_ulp_off(outs, ins):

@@ -127,7 +127,7 @@ def run(op, name, d, bench, backend, peers, evict, rounds):
 
     first = operator.prepare(outs, ins, live.params)
     first.run()
-    complaints = calls.judge(suite, d, live) if checked else unwritten(live)
+    complaints = calls.judge(suite, live, operator.operands) if checked else unwritten(live)
     seconds = timing.estimate(first.run)
     memory = sum(placed.buffer.nbytes for placed in live.all())
     count = max(1, min(int(timing.SAMPLE / max(seconds, 1e-7)), timing.MOST_CALLS, MOST_MEMORY // memory - 1))

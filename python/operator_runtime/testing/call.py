@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from operator_runtime.testing import check
+import operator_runtime
+from operator_runtime.testing import check, load
 from operator_runtime.testing.dtypes import NUMPY, rounded
-from operator_runtime.testing.layout import Layout, output, untouched_byte
+from operator_runtime.testing.layout import Layout, dense_strides, output, untouched_byte
 from operator_runtime.testing.suite import BITS, Tensor
 
 
@@ -15,10 +16,9 @@ class Package:
     """The operator as the Python package offers it: what every check is run on, unless a wrong kernel is planted."""
 
     def __init__(self, name, backend=None):
-        import operator_runtime
-
         self.name = name
         self.backend = backend
+        self.operands = load.operands(name)
         self._prepare = getattr(operator_runtime, f"prepare_{name}")
 
     def prepare(self, outs, ins, params):
@@ -141,8 +141,8 @@ def complete(suite, d, live, refs):
     live.outsides = of(suite.outside, None)
 
 
-def judge(suite, d, live, expect=None):
-    """A sentence for everything that is wrong with the outputs as they now are."""
+def judge(suite, live, operands, expect=None):
+    """A sentence for everything that is wrong with the outputs as they now are. operands: their names."""
     complaints = []
     expected = expect if isinstance(expect, list) and len(live.outs) > 1 else [expect] * len(live.outs)
     for i, (placed, ref) in enumerate(zip(live.outs, live.refs, strict=True)):
@@ -161,8 +161,7 @@ def judge(suite, d, live, expect=None):
             wrong = check.against_bound(got, ref, live.bounds[i], dtype, u, live.floors[i], live.outsides[i])
         if wrong.mask.any():
             untouched = never_written(got)
-            name = f"output {i}" if len(live.outs) > 1 else "out"
-            complaints.append(check.explain(name, got, np.asarray(want, np.float64), wrong, untouched))
+            complaints.append(check.explain(operands[i], got, np.asarray(want, np.float64), wrong, untouched))
     if suite.also and not complaints:
         outs = tuple(placed.view for placed in live.outs)
         said = suite.also(outs if len(outs) > 1 else outs[0], *live.arguments, **live.params)
@@ -177,7 +176,7 @@ def never_written(array):
     return np.ascontiguousarray(array).view(kind).reshape(array.shape) == fill
 
 
-def tampered(live, before):
+def tampered(live, before, operands):
     """A sentence for each byte pattern that changed where nothing may be written."""
     complaints = []
     for placed, old in zip(live.all(), before, strict=True):
@@ -186,11 +185,31 @@ def tampered(live, before):
             where = placed.changed_outside(old)
             if where.size:
                 past = f"element {where[0]} of its memory, counted from the first"
-                complaints.append(f"written outside the output, at {past} ({where.size} such elements)")
+                complaints.append(
+                    f"written outside {placed_name(live, placed, operands)}, at {past} ({where.size} in all)"
+                )
         elif not np.array_equal(placed.buffer.view(np.uint8), old.view(np.uint8)):
-            index = next(i for i, p in enumerate(live.ins) if p is placed)
-            complaints.append(f"input {index} was modified")
+            complaints.append(f"the input {placed_name(live, placed, operands)} was modified")
     return complaints
+
+
+def placed_name(live, placed, operands):
+    return next(name for name, p in zip(operands, [*live.outs, *live.ins], strict=False) if p is placed)
+
+
+def describe(operator, live):
+    """The call on one line: relu(out f32 [2, 3] strides [4, 1], in f32 [2, 3], negative_slope=0.0)."""
+
+    def tensor(name, placed):
+        if placed is None:
+            return f"{name} absent"
+        strides = [stride // placed.view.itemsize for stride in placed.view.strides]
+        lies = "" if strides == dense_strides(placed.view.shape) else f" strides {strides}"
+        return f"{name} {placed.dtype} {list(placed.view.shape)}{lies}"
+
+    parts = [tensor(*pair) for pair in zip(operator.operands, [*live.outs, *live.ins], strict=False)]
+    parts += [f"{name}={value!r}" for name, value in live.params.items()]
+    return f"{operator.name}({', '.join(parts)})"
 
 
 def run(suite, operator, d, call, layout=None, expect=None, times=2):
@@ -200,7 +219,7 @@ def run(suite, operator, d, call, layout=None, expect=None, times=2):
     with operator.prepare(live.out_views(), live.in_views(), live.params) as prepared:
         prepared.run()
         kernel = prepared.kernel
-        complaints = judge(suite, d, live, expect) + tampered(live, before)
+        complaints = judge(suite, live, operator.operands, expect) + tampered(live, before, operator.operands)
         first = [placed.snapshot() for placed in live.outs]
         for _ in range(times - 1):
             for placed, old in zip(live.all(), before, strict=True):
@@ -210,7 +229,7 @@ def run(suite, operator, d, call, layout=None, expect=None, times=2):
                 complaints.append("the same call gave other bits the second time")
     if d.layout == "offset" and suite.alignment_free and not complaints:
         complaints += against_aligned(suite, operator, d, call, live)
-    return complaints, kernel
+    return [f"{complaint}\nthe call: {describe(operator, live)}" for complaint in complaints], kernel
 
 
 def same_bits(placed, buffers):

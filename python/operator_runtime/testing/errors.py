@@ -4,7 +4,8 @@ import numpy as np
 
 from operator_runtime import OperatorRuntimeError
 from operator_runtime.testing.call import as_tensor, build, out_specs
-from operator_runtime.testing.layout import dense_strides, filled, place
+from operator_runtime.testing.dtypes import FLOATS, NUMPY
+from operator_runtime.testing.layout import dense_strides, place
 from operator_runtime.testing.suite import DTYPE, INVALID, NOT_SUPPORTED, Call, Error
 
 OTHER = {"f32": "f16", "f16": "bf16", "bf16": "f16", "i32": "f32", "i64": "f32"}
@@ -66,42 +67,41 @@ def check(suite, operator, d, error):
 def free_errors(suite, operator, d):
     """The wrong calls that every operator must refuse, made from one of its right ones."""
     live = build(suite, d, suite.draw(d))
-    outs, ins, params = live.out_views(), live.in_views(), live.params
+    outputs = len(live.outs)
+    placed = dict(zip(operator.operands, [*live.outs, *live.ins], strict=False))
+    views = {name: p and p.view for name, p in placed.items()}
+    optional = dict(zip(operator.operands[outputs:], operator.optional_inputs(outputs), strict=False))
 
-    def wrong(name, status, says=(), **changed):
-        """The right call with operands exchanged: out0=..., in1=..."""
-        some_outs = [changed.get(f"out{i}", out) for i, out in enumerate(outs)]
-        some_ins = [changed.get(f"in{i}", x) for i, x in enumerate(ins)]
-        return Error(name, status, Call(*some_ins, out=some_outs, **params), says)
+    def wrong(name, status, says, **exchanged):
+        arrays = list({**views, **exchanged}.values())
+        return Error(name, status, Call(*arrays[outputs:], out=arrays[:outputs], **live.params), says)
 
-    def retyped(array, dtype):
-        return np.zeros(array.shape, filled(0, dtype).dtype)
-
-    operands = [(f"out{i}", placed) for i, placed in enumerate(live.outs)]
-    operands += [(f"in{i}", placed) for i, placed in enumerate(live.ins) if placed]
-    optional = operator.optional_inputs(len(outs))
-    for key, placed in operands:
-        floating = placed.dtype.startswith(("f", "b"))
-        if "-" not in d.label:  # a cast takes any mix
-            other = OTHER[placed.dtype]
-            yield wrong(f"{key} of another dtype", DTYPE, (other,), **{key: retyped(placed.view, other)})
-        if floating:
-            yield wrong(f"{key} of integers", DTYPE, ("i32",), **{key: retyped(placed.view, "i32")})
-        if key.startswith("out") or not optional[int(key[2:])]:
-            yield wrong(f"{key} missing", INVALID, (), **{key: None})
-        nine = np.zeros((1,) * 9, placed.view.dtype)
-        yield wrong(f"{key} of rank 9", INVALID, ("9",), **{key: nine})
-    for i, out in enumerate(outs):
-        if out.size < 2:
+    for name, view in views.items():
+        if view is None:
             continue
+        dtype = placed[name].dtype
+        if "-" not in d.label:  # a cast takes any mix
+            other = np.zeros(view.shape, NUMPY[OTHER[dtype]])
+            yield wrong(f"{name} of another dtype", DTYPE, (OTHER[dtype],), **{name: other})
+        if dtype in FLOATS:
+            yield wrong(f"{name} of integers", DTYPE, ("i32",), **{name: np.zeros(view.shape, np.int32)})
+        if not optional.get(name):
+            yield wrong(f"{name} missing", INVALID, (name,), **{name: None})
+        yield wrong(f"{name} of rank 9", INVALID, (name, "9"), **{name: np.zeros((1,) * 9, view.dtype)})
+    big = {name: view for name, view in views.items() if view is not None and view.size > 1}
+    for name in [name for name in operator.operands[:outputs] if name in big]:
+        out = big[name]
         repeated = np.lib.stride_tricks.as_strided(out, out.shape, [0] * out.ndim)
-        yield wrong(f"out{i} repeats an address", INVALID, ("address",), **{f"out{i}": repeated})
-        for j, x in enumerate(ins):
-            if x is None or x.size < 2:
-                continue
-            last = (x.nbytes - 1) // out.itemsize * out.itemsize  # the output starts where the input's last byte is
-            memory = np.zeros(last + out.nbytes + x.nbytes, np.uint8)
-            shifted = memory[last:][: out.nbytes].view(out.dtype).reshape(out.shape)
-            source = memory[: x.nbytes].view(x.dtype).reshape(x.shape)
-            source[...] = x
-            yield wrong(f"out{i} overlaps in{j}", INVALID, ("overlap",), **{f"out{i}": shifted, f"in{j}": source})
+        yield wrong(f"{name} repeats an address", INVALID, (name, "address"), **{name: repeated})
+        for other in [other for other in operator.operands[outputs:] if other in big]:
+            pair = overlapping(out, big[other])
+            yield wrong(f"{name} overlaps {other}", INVALID, (name, "overlap"), **{name: pair[0], other: pair[1]})
+
+
+def overlapping(out, x):
+    """An output like `out` that begins where an input like `x` has its last bytes."""
+    last = (x.nbytes - 1) // out.itemsize * out.itemsize
+    memory = np.zeros(last + out.nbytes + x.nbytes, np.uint8)
+    source = memory[: x.nbytes].view(x.dtype).reshape(x.shape)
+    source[...] = x
+    return memory[last:][: out.nbytes].view(out.dtype).reshape(out.shape), source

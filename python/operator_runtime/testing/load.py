@@ -3,22 +3,21 @@
 import dataclasses
 import functools
 import importlib.util
+import json
 import pathlib
 import sys
 
+import operator_runtime
 
-def folder():
-    """Beside the package as it was imported: in a build tree the sources are links, the cases are not."""
-    import operator_runtime
-
-    return pathlib.Path(operator_runtime.__file__).absolute().parent / "cases"
+# The package as it was imported: in a build tree the sources are links to elsewhere, the cases are beside them.
+PACKAGE = pathlib.Path(operator_runtime.__file__).absolute().parent
 
 
 @functools.cache
 def suites():
     """Every operator's suite, by name."""
     found = {}
-    for path in sorted(folder().glob("*.py")):
+    for path in sorted((PACKAGE / "cases").glob("*.py")):
         if path.stem != "__init__":
             found[path.stem] = load(path.stem, path)
     return found
@@ -31,3 +30,13 @@ def load(name, path):
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
     return dataclasses.replace(module.SUITE, name=name)
+
+
+@functools.cache
+def signatures():
+    return {signature["name"]: signature for signature in json.loads((PACKAGE / "operators.json").read_text())}
+
+
+def operands(name):
+    """The names of an operator's tensors, outputs first, as its header has them."""
+    return signatures()[name]["views"]

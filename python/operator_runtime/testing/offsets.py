@@ -53,7 +53,7 @@ def check(suite, operator, dtype, length):
     outs = [Movable(placed) for placed in live.outs]
     with operator.prepare(live.out_views(), live.in_views(), call.params) as prepared:
         prepared.run()
-    complaints = judge(suite, d, live)
+    complaints = judge(suite, live, operator.operands)
     if complaints:
         return f"already at aligned addresses: {complaints[0]}"
     right = [placed.view.tobytes() for placed in live.outs]
@@ -65,6 +65,6 @@ def check(suite, operator, dtype, length):
             with operator.prepare(views[: len(outs)], views[len(outs) :], call.params) as prepared:
                 prepared.run()
             if [view.tobytes() for view in views[: len(outs)]] != right:
-                who = ", ".join(f"output {i}" if i < len(outs) else f"input {i - len(outs)}" for i in moved)
+                who = ", ".join(operator.operands[i] for i in moved)
                 return f"other bits than the aligned call with {who} {offset} elements further on"
     return None

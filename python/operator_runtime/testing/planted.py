@@ -65,6 +65,8 @@ class Wrong:
     """The operator with one of these in it. Has the face of call.Package."""
 
     def __init__(self, operator, kind):
+        self.name = operator.name
+        self.operands = operator.operands
         self.operator = operator
         self.kind = kind
 
