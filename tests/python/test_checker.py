@@ -150,7 +150,6 @@ def test_rounding_goes_once_to_nearest_even():
     np.testing.assert_array_equal(got.astype(np.float64), want)
     every = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
     with np.errstate(invalid="ignore"):
-        with np.errstate(invalid="ignore"):
         finite = np.unique(every[np.isfinite(every)].astype(np.float64))
     middle = (finite[1:] + finite[:-1]) / 2
     toward = dtypes.round_to(np.nextafter(middle, -inf), "bf16"), dtypes.round_to(np.nextafter(middle, inf), "bf16")
