@@ -1,5 +1,6 @@
 """A Call made real: its tensors in memory, its reference and bound computed, the operator run on it and looked at."""
 
+import functools
 import inspect
 from dataclasses import dataclass, field
 
@@ -32,9 +33,14 @@ class Package:
 
 def with_dtype(function, dtype, *arguments, **params):
     """Calls one of the suite's functions; one that has an argument called dtype is given the output's."""
-    if "dtype" in inspect.signature(function).parameters:
+    if _wants_dtype(function):
         params["dtype"] = dtype
     return function(*arguments, **params)
+
+
+@functools.cache
+def _wants_dtype(function):
+    return "dtype" in inspect.signature(function).parameters
 
 
 def as_tensor(value, dtype):

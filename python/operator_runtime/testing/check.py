@@ -47,12 +47,13 @@ def against_values(got, want, dtype):
 def against_bound(got, ref, bound, dtype, u, floor=1.0, outside=None):
     """|got - ref| <= half an ulp + u * bound + 2^-118; bound is c * G * S, the number 0 where nothing is added."""
     exact = np.isscalar(bound) and bound == 0
-    parts = [got, ref, *(np.broadcast_to(x, ref.shape) for x in (bound, floor, False if outside is None else outside))]
-    flat = [part.reshape(-1) for part in parts]
+    parts = [got, ref, bound, floor, False if outside is None else outside]
+    flat = [part if np.ndim(part) == 0 else np.broadcast_to(part, ref.shape).reshape(-1) for part in parts]
     mask, allowed = np.empty(got.size, bool), np.empty(got.size)
     for begin in range(0, got.size, BLOCK):
         block = slice(begin, begin + BLOCK)
-        mask[block], allowed[block] = _against_bound(*(part[block] for part in flat), exact, dtype, u)
+        some = [part if np.ndim(part) == 0 else part[block] for part in flat]
+        mask[block], allowed[block] = _against_bound(*some, exact, dtype, u)
     return Wrong(mask.reshape(got.shape), allowed.reshape(got.shape))
 
 

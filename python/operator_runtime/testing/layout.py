@@ -47,8 +47,8 @@ class Placed:
 
     def within(self, buffer):
         """The same view into another copy of the buffer."""
-        first = (self.view.ctypes.data - self.buffer.ctypes.data) // max(self.view.itemsize, 1)
-        return np.lib.stride_tricks.as_strided(buffer[first:], self.view.shape, self.view.strides)
+        first = self.view.ctypes.data - self.buffer.ctypes.data
+        return np.ndarray(self.view.shape, self.view.dtype, buffer, first, self.view.strides)
 
     def changed_outside(self, before):
         """Flat indices, relative to the view's first element, of what changed around the view since the snapshot."""
@@ -77,11 +77,10 @@ def place(tensor, strides, offset=0):
     high = sum(r for r in reach if r > 0)
     before = -(low - GUARD) // GUARD * GUARD  # the first address is aligned where nothing lies before element 0
     buffer = filled(before + offset + high + 1 + GUARD, tensor.dtype)
-    view = np.lib.stride_tricks.as_strided(
-        buffer[before + offset :], tensor.shape, [stride * buffer.itemsize for stride in strides]
-    )
+    first, step = (before + offset) * buffer.itemsize, buffer.itemsize
+    view = np.ndarray(tensor.shape, buffer.dtype, buffer, first, [stride * step for stride in strides])
     if tensor.values is not None:
-        values = np.broadcast_to(tensor.values, tensor.shape)
+        values = tensor.values if tensor.values.shape == tensor.shape else np.broadcast_to(tensor.values, tensor.shape)
         for axis, stride in enumerate(strides):
             if stride == 0 and tensor.shape[axis] > 1:  # one address, one value
                 values = np.broadcast_to(values.take([0], axis), tensor.shape)
