@@ -21,13 +21,13 @@ typedef struct {
 
 // Filled by oprt_get_device_info. Grows at its end: struct_size says how much of it the caller knows.
 typedef struct {
-  size_t struct_size;             // in: sizeof(oprt_device_info_t)
-  uint64_t total_bytes;           // memory of the device; the host's for the CPU
-  uint64_t free_bytes;            // of these, what a new allocation could take at this moment
-  int32_t compute_major;          // compute capability; 0.0 for the CPU
-  int32_t compute_minor;          //
-  int32_t multiprocessors;        // for the CPU: the processors that this process may use
-  char name[128];                 // as the system calls it; ends with a zero byte
+  size_t struct_size;       // in: sizeof(oprt_device_info_t)
+  uint64_t total_bytes;     // memory of the device; the host's for the CPU
+  uint64_t free_bytes;      // of these, what a new allocation could take at this moment
+  int32_t compute_major;    // compute capability; 0.0 for the CPU
+  int32_t compute_minor;    //
+  int32_t multiprocessors;  // for the CPU: the processors that this process may use
+  char name[128];           // as the system calls it; ends with a zero byte
 } oprt_device_info_t;
 
 // How many devices of a backend this process can use: 1 for the CPU, 0 where the build, the driver or the GPU is
@@ -41,9 +41,10 @@ OPRT_API oprt_status_t oprt_get_device_info(oprt_device_t device, oprt_device_in
 // Waits for everything submitted to the device.
 OPRT_API oprt_status_t oprt_device_synchronize(oprt_device_t device);
 
-// The instruction set that the CPU's kernels use: "portable", "avx2", "avx512", or Highway's name for another; never null.
-// It is the best that the machine has; OPRT_CPU_TARGET in the environment, set to one of the three when the library is
-// loaded, bars the better ones (other values are ignored). Results differ between them only as numerics allow.
+// The instruction set that the CPU's kernels use: "portable", "avx2", "avx512", or Highway's name for another; never
+// null. It is the best that the machine has; OPRT_CPU_TARGET in the environment, set to one of the three when the
+// library is loaded, bars the better ones (other values are ignored). Results differ between them only as numerics
+// allow.
 OPRT_API const char *oprt_cpu_target(void);
 
 // ---- streams ----

@@ -63,8 +63,7 @@ OPRT_API oprt_status_t oprt_memory_pool_create(oprt_device_t device, uint64_t li
 OPRT_API oprt_status_t oprt_memory_pool_destroy(oprt_memory_pool_t pool);
 
 // Where memory or the limit is short, cached blocks are released before the allocation fails with OUT_OF_MEMORY.
-OPRT_API oprt_status_t oprt_memory_pool_alloc(oprt_memory_pool_t pool, size_t bytes, oprt_stream_t stream,
-                                              void **data);
+OPRT_API oprt_status_t oprt_memory_pool_alloc(oprt_memory_pool_t pool, size_t bytes, oprt_stream_t stream, void **data);
 
 // Errors: INVALID_ARG for what is not a block of this pool in use, a second free included.
 OPRT_API oprt_status_t oprt_memory_pool_free(oprt_memory_pool_t pool, void *data, oprt_stream_t stream);

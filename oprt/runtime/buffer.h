@@ -96,12 +96,13 @@ class DeviceBuffer {
     }
   };
 
-  DeviceBuffer(void* data, size_t bytes, Free free) : device_(free.device), bytes_(bytes), data_(data, std::move(free)) {}
+  DeviceBuffer(void* data, size_t bytes, Free free)
+      : device_(free.device), bytes_(bytes), data_(data, std::move(free)) {}
 
   void check_size(size_t bytes) const {
     if (bytes > bytes_)
-      throw Error(OPRT_ERR_INVALID_ARG, "DeviceBuffer: bytes: expected at most the buffer's " +
-                                            std::to_string(bytes_) + ", got " + std::to_string(bytes));
+      throw Error(OPRT_ERR_INVALID_ARG, "DeviceBuffer: bytes: expected at most the buffer's " + std::to_string(bytes_) +
+                                            ", got " + std::to_string(bytes));
   }
 
   Device device_;

@@ -38,9 +38,9 @@ class CpuEvent final : public oprt_event {
   using oprt_event::oprt_event;
 
   Status record(oprt_stream_t) override {
-    recorded_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                    std::chrono::steady_clock::now().time_since_epoch())
-                    .count();
+    recorded_ =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count();
     return {};
   }
 

@@ -55,9 +55,9 @@ oprt_status_t copy_with(const char* what, void* dst, oprt_device_t dst_device, c
     if (dst_device.backend == src_device.backend && dst_device.index == src_device.index) {
       const auto a = reinterpret_cast<uintptr_t>(dst), b = reinterpret_cast<uintptr_t>(src);
       if (a < b + bytes && b < a + bytes)
-        return invalid(what, "dst", "memory apart from src", "an overlap, " + std::to_string(a < b ? b - a : a - b) +
-                                                                 " bytes apart with " + std::to_string(bytes) +
-                                                                 " to copy");
+        return invalid(what, "dst", "memory apart from src",
+                       "an overlap, " + std::to_string(a < b ? b - a : a - b) + " bytes apart with " +
+                           std::to_string(bytes) + " to copy");
     }
     Driver& driver = dst_device.backend == kHost.backend ? *from : *to;
     return driver.copy(dst, dst_device, src, src_device, bytes, stream, wait);

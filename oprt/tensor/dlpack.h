@@ -59,8 +59,10 @@ inline DLManagedTensorVersioned* to_dlpack(const Tensor& tensor) {
   managed.manager_ctx = exported.get();
   managed.deleter = [](DLManagedTensorVersioned* self) { delete static_cast<Exported*>(self->manager_ctx); };
   managed.flags = tensor.is_read_only() ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
-  managed.dl_tensor = {view.data,  detail::dlpack_device(tensor.device()), view.ndim, detail::dlpack_dtype(view.dtype),
-                       view.shape, view.strides,                           0};
+  managed.dl_tensor = {view.data,  detail::dlpack_device(tensor.device()),
+                       view.ndim,  detail::dlpack_dtype(view.dtype),
+                       view.shape, view.strides,
+                       0};
   return &exported.release()->managed;
 }
 
@@ -72,17 +74,14 @@ inline Tensor from_dlpack(DLManagedTensorVersioned* managed) {
     if (m->deleter) m->deleter(m);
   });
   if (managed->version.major != DLPACK_MAJOR_VERSION)  // then only the version and the deleter may be looked at
-    throw Error(OPRT_ERR_NOT_SUPPORTED, "from_dlpack: version: expected major 1, got " +
-                                            std::to_string(managed->version.major));
+    throw Error(OPRT_ERR_NOT_SUPPORTED,
+                "from_dlpack: version: expected major 1, got " + std::to_string(managed->version.major));
   const DLTensor& from = managed->dl_tensor;
   if (from.ndim < 0 || from.ndim > OPRT_MAX_DIMS)
-    throw Error(OPRT_ERR_INVALID_ARG, "from_dlpack: ndim: expected a rank from 0 to 8, got " +
-                                          std::to_string(from.ndim));
-  oprt_tensor_view_t view = {static_cast<char*>(from.data) + from.byte_offset,
-                             detail::dtype_of_dlpack(from.dtype),
-                             from.ndim,
-                             {},
-                             {}};
+    throw Error(OPRT_ERR_INVALID_ARG,
+                "from_dlpack: ndim: expected a rank from 0 to 8, got " + std::to_string(from.ndim));
+  oprt_tensor_view_t view = {
+      static_cast<char*>(from.data) + from.byte_offset, detail::dtype_of_dlpack(from.dtype), from.ndim, {}, {}};
   std::copy(from.shape, from.shape + from.ndim, view.shape);
   detail::checked_count("from_dlpack", Shape(view.shape, view.shape + view.ndim), size_of(view.dtype));
   if (from.strides)

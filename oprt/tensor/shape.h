@@ -59,8 +59,8 @@ inline void set_row_major(oprt_tensor_view_t* view) {
   }
 }
 
-// The strides with which the elements of a view that is not empty, in their order, have another shape of the same count;
-// none where no strides do it and a copy must be made.
+// The strides with which the elements of a view that is not empty, in their order, have another shape of the same
+// count; none where no strides do it and a copy must be made.
 inline std::optional<Shape> strides_of_reshape(const oprt_tensor_view_t& view, const Shape& shape) {
   struct Run {
     int64_t length, stride;

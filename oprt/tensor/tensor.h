@@ -88,8 +88,8 @@ class Tensor {
     return true;
   }
 
-  // For oprt's operators: read it while this tensor lives; its data lives as long as any tensor that shares the storage.
-  // The operator decides what is written, so a read-only tensor may only be an input.
+  // For oprt's operators: read it while this tensor lives; its data lives as long as any tensor that shares the
+  // storage. The operator decides what is written, so a read-only tensor may only be an input.
   const oprt_tensor_view_t& view() const { return view_; }
 
   // The address of element [0, ..., 0], typed; for a CPU tensor the elements can be read and written there.
@@ -201,8 +201,8 @@ class Tensor {
     return out;
   }
 
-  // Broadcast to a shape: axes of length 1 and new leading ones repeat, with stride 0. Two indices then share an element,
-  // so it may only be read.
+  // Broadcast to a shape: axes of length 1 and new leading ones repeat, with stride 0. Two indices then share an
+  // element, so it may only be read.
   Tensor expand(const Shape& shape) const {
     if (broadcast_shapes(this->shape(), shape) != shape)
       detail::refuse("expand", "shape", "one that " + detail::to_text(this->shape()) + " stretches to",
@@ -278,7 +278,7 @@ class Tensor {
     oprt_operator_descriptor_t desc = nullptr;
     check(op.create(&desc, &view_, &from.view_));
     const std::unique_ptr<oprt_operator_descriptor, oprt_status_t (*)(oprt_operator_descriptor_t)> owner(desc,
-                                                                                                          op.destroy);
+                                                                                                         op.destroy);
     check(op.execute(desc, nullptr, 0, view_.data, from.view_.data, nullptr));
   }
 

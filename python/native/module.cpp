@@ -3,6 +3,7 @@
 
 #include "allocation.h"
 #include "operator.h"
+#include "oprt/api/device.h"
 #include "oprt/api/version.h"
 #include "prepared.h"
 
@@ -14,6 +15,7 @@ NB_MODULE(_native, module) {
   module.doc() = "liboprt for Python";
   module.def("version", oprt_version_string, "The library's version.");
   module.def("abi_version", oprt_abi_version, "The library's ABI version.");
+  module.def("cpu_target", oprt_cpu_target, "The instruction set of the CPU's kernels; OPRT_CPU_TARGET lowers it.");
   oprt::python::bind_allocation(module);
   oprt::python::bind_prepared(module);
   oprt::python::bind_operator(module);

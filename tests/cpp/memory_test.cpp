@@ -99,7 +99,8 @@ TEST(Memory, RefusesWrongCopies) {
   EXPECT_EQ(message(), "memory_copy: dst: expected 4 bytes, got a null pointer");
   EXPECT_EQ(oprt_memory_copy(bytes, kCpu, nullptr, kCpu, 4), OPRT_ERR_INVALID_ARG);
   EXPECT_EQ(oprt_memory_copy(bytes, kCpu, bytes + 31, kCpu, 32), OPRT_ERR_INVALID_ARG);
-  EXPECT_EQ(message(), "memory_copy: dst: expected memory apart from src, got an overlap, 31 bytes apart with 32 to copy");
+  EXPECT_EQ(message(),
+            "memory_copy: dst: expected memory apart from src, got an overlap, 31 bytes apart with 32 to copy");
   EXPECT_EQ(oprt_memory_copy(bytes, kCpu, bytes + 32, kCpu, 32), OPRT_SUCCESS);
   EXPECT_EQ(oprt_memory_copy(bytes, kCpu, bytes + 32, kCpu, SIZE_MAX), OPRT_ERR_INVALID_ARG);
   EXPECT_EQ(oprt_memory_copy(bytes, {OPRT_BACKEND_CPU, 1}, bytes + 32, kCpu, 1), OPRT_ERR_INVALID_ARG);

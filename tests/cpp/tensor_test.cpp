@@ -113,7 +113,8 @@ TEST(Tensor, SlicesAsNumPyDoes) {
     const Tensor x = counting({n});
     for (const auto& start : bounds)
       for (const auto& stop : bounds)
-        for (int64_t step : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{-1}, int64_t{-2}, int64_t{-5}, far, -far - 1}) {
+        for (int64_t step :
+             {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{-1}, int64_t{-2}, int64_t{-5}, far, -far - 1}) {
           const auto resolve = [n](int64_t b) { return b < 0 ? b + n : b; };
           int64_t i = start ? resolve(*start) : step > 0 ? 0 : n - 1;
           const int64_t end = stop ? resolve(*stop) : step > 0 ? n : -1;
@@ -124,9 +125,8 @@ TEST(Tensor, SlicesAsNumPyDoes) {
             if (__builtin_add_overflow(i, step, &i)) break;
           }
           const Tensor got = x.slice(0, start, stop, step);
-          ASSERT_EQ(got.to_vector<int32_t>(), right)
-              << n << ": " << (start ? std::to_string(*start) : "") << ":" << (stop ? std::to_string(*stop) : "")
-              << ":" << step;
+          ASSERT_EQ(got.to_vector<int32_t>(), right) << n << ": " << (start ? std::to_string(*start) : "") << ":"
+                                                     << (stop ? std::to_string(*stop) : "") << ":" << step;
           ++checked;
         }
   }
@@ -279,8 +279,8 @@ struct Producer {
     managed.manager_ctx = this;
     managed.deleter = [](DLManagedTensorVersioned* self) { ++static_cast<Producer*>(self->manager_ctx)->deleted; };
     managed.flags = 0;
-    managed.dl_tensor = {values, {kDLCPU, 0}, static_cast<int32_t>(shape.size()), {kDLFloat, 32, 1},
-                         shape.data(), nullptr, 0};
+    managed.dl_tensor = {
+        values, {kDLCPU, 0}, static_cast<int32_t>(shape.size()), {kDLFloat, 32, 1}, shape.data(), nullptr, 0};
   }
   float values[6] = {0, 1, 2, 3, 4, 5};
   std::vector<int64_t> shape;

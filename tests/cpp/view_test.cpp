@@ -122,8 +122,7 @@ TEST(Overlap, DecidesTheLayoutsThatTensorsHave) {
       {"one batch of a cache and its neighbour", f32({16, 8, 1024, 64}, {1 << 22, 65536, 64, 1}),
        f32({16, 8, 1024, 64}, {1 << 22, 65536, 64, 1}), 8 * 65536 * 4, Overlap::kNo},
       {"interleaved triples", f32({1 << 20, 2}, {3, 1}), f32({1 << 20}, {3}), 8, Overlap::kNo},
-      {"a broadcast row inside the output", f32({64, 64}, {64, 1}), f32({64, 64}, {0, 1}), 63 * 64 * 4,
-       Overlap::kYes},
+      {"a broadcast row inside the output", f32({64, 64}, {64, 1}), f32({64, 64}, {0, 1}), 63 * 64 * 4, Overlap::kYes},
       {"touching, not sharing", f32({100}, {1}), f32({100}, {1}), 400, Overlap::kNo},
       {"one byte shared", f32({100}, {1}), f32({100}, {1}), 399, Overlap::kYes},
   };
@@ -161,8 +160,9 @@ TEST(Overlap, HostileLayoutsTakeBoundedWork) {
 TEST(Broadcast, FollowsNumPy) {
   struct {
     std::vector<int64_t> a, b, right;
-  } const cases[] = {{{}, {}, {}},           {{}, {3}, {3}},          {{1}, {3}, {3}},       {{2, 3}, {3}, {2, 3}},
-                     {{4, 1}, {1, 3}, {4, 3}}, {{5, 1, 4}, {3, 1}, {5, 3, 4}}, {{0}, {1}, {0}}, {{2, 0}, {1, 1}, {2, 0}}};
+  } const cases[] = {{{}, {}, {}},          {{}, {3}, {3}},           {{1}, {3}, {3}},
+                     {{2, 3}, {3}, {2, 3}}, {{4, 1}, {1, 3}, {4, 3}}, {{5, 1, 4}, {3, 1}, {5, 3, 4}},
+                     {{0}, {1}, {0}},       {{2, 0}, {1, 1}, {2, 0}}};
   for (const auto& c : cases) {
     int64_t shape[OPRT_MAX_DIMS];
     int32_t ndim;

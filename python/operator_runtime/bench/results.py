@@ -31,6 +31,7 @@ def context():
         "load_avg": list(os.getloadavg()),
         "library_build_type": "release",
         "cpu": _cpuinfo("model name") or platform.processor(),
+        "cpu_target": _native.cpu_target(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "oprt": _native.version(),

@@ -27,6 +27,7 @@ def show():
     table.add_row("package", str(pathlib.Path(_native.__file__).parent))
     table.add_row("backends", ", ".join(backends()))
     table.add_row("cpu", f"{here['cpu']}, {here['num_cpus']} cores")
+    table.add_row("instructions", f"{here['cpu_target']} (OPRT_CPU_TARGET=portable|avx2|avx512 bars better ones)")
     caches = [f"L{c['level']} {c['size'] >> 10} KiB" for c in here["caches"] if c["type"] != "Instruction"]
     table.add_row("caches", ", ".join(caches) or "unknown")
     for package in PACKAGES:
