@@ -19,7 +19,7 @@ def python(*arguments, target=None):
 
 
 def target_under(setting):
-    done = python("-c", "from operator_runtime.testing.load import suites; print(_native.cpu_target())", target=setting)
+    done = python("-c", "from operator_runtime import _native; print(_native.cpu_target())", target=setting)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
