@@ -41,8 +41,8 @@ struct GeluTanh {
   }
 };
 
-// With z = |x|: tail(z) = 0.5 erfc(z / sqrt 2) = e^(-z^2 / 2) t q(t), t = 1 / (1 + 0.3 z), q of degree 9 (fitted for z to
-// 14: relative error 0.06 units of 2^-24). Then x < 0 gives x tail, x > 0 gives x - x tail: neither cancels.
+// With z = |x|: tail(z) = 0.5 erfc(z / sqrt 2) = e^(-z^2 / 2) t q(t), t = 1 / (1 + 0.3 z), q of degree 9 (fitted for z
+// to 14: relative error 0.06 units of 2^-24). Then x < 0 gives x tail, x > 0 gives x - x tail: neither cancels.
 struct GeluErf {
   HWY_INLINE VecF32 operator()(VecF32 x) const {
     const F32 d;

@@ -105,6 +105,14 @@ HWY_INLINE void store_n(VecF32 v, T* p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(T));
 }
 
+// ---- one element ----
+
+// x y + z rounded as a lane of MulAdd is, so that an element's bits do not depend on whether it falls into a tail.
+HWY_INLINE float mul_add(float x, float y, float z) {
+  const hn::CappedTag<float, 1> d;
+  return hn::GetLane(hn::MulAdd(hn::Set(d, x), hn::Set(d, y), hn::Set(d, z)));
+}
+
 // ---- past the cache: p is a multiple of the vector's bytes; hwy::FlushStream() must follow ----
 
 HWY_INLINE void stream(VecF32 v, float* p) { hn::Stream(v, F32(), p); }

@@ -7,11 +7,10 @@
 namespace oprt {
 namespace {
 
-const Operator<EmbeddingPlan> kEmbedding{
-    "embedding",
-    {{"out", Role::kOutput}, {"table", Role::kInput}, {"ids", Role::kInput}},
-    &embedding_cpu,
-    OPRT_GPU(embedding_gpu)};
+const Operator<EmbeddingPlan> kEmbedding{"embedding",
+                                         {{"out", Role::kOutput}, {"table", Role::kInput}, {"ids", Role::kInput}},
+                                         &embedding_cpu,
+                                         OPRT_GPU(embedding_gpu)};
 
 Status check_shapes(const View& out, const View& table, const View& ids) {
   if (table.ndim != 2)

@@ -17,10 +17,8 @@
 
 OPRT_EXTERN_C_BEGIN
 
-OPRT_API oprt_status_t oprt_create_embedding_descriptor(oprt_operator_descriptor_t *desc,
-                                                        const oprt_tensor_view_t *out,
-                                                        const oprt_tensor_view_t *table,
-                                                        const oprt_tensor_view_t *ids);
+OPRT_API oprt_status_t oprt_create_embedding_descriptor(oprt_operator_descriptor_t *desc, const oprt_tensor_view_t *out,
+                                                        const oprt_tensor_view_t *table, const oprt_tensor_view_t *ids);
 OPRT_API oprt_status_t oprt_get_embedding_workspace_size(oprt_operator_descriptor_t desc, size_t *size);
 OPRT_API oprt_status_t oprt_execute_embedding(oprt_operator_descriptor_t desc, void *workspace, size_t workspace_size,
                                               void *out, const void *table, const void *ids, oprt_stream_t stream);

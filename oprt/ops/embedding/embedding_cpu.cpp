@@ -1,4 +1,5 @@
-// embedding on the CPU: bytes moved, so one body for each element size. Ids are checked before the first byte is written.
+// embedding on the CPU: bytes moved, so one body for each element size. Ids are checked before the first byte is
+// written.
 #include <algorithm>
 #include <cstring>
 

@@ -12,13 +12,11 @@
 namespace oprt {
 namespace {
 
-const Operator<MatmulPlan> kMatmul{"matmul",
-                                   {{"out", Role::kOutput},
-                                    {"a", Role::kInput},
-                                    {"b", Role::kInput},
-                                    {"bias", Role::kInput, /*optional=*/true}},
-                                   &matmul_cpu,
-                                   OPRT_GPU(matmul_gpu)};
+const Operator<MatmulPlan> kMatmul{
+    "matmul",
+    {{"out", Role::kOutput}, {"a", Role::kInput}, {"b", Role::kInput}, {"bias", Role::kInput, /*optional=*/true}},
+    &matmul_cpu,
+    OPRT_GPU(matmul_gpu)};
 
 constexpr int64_t kMostOptions = 4096;  // bytes; a struct_size beyond is a mistake, not a newer version
 
@@ -60,8 +58,7 @@ Status check_shapes(const View& out, const View& a, const View& b, const View& b
   for (const auto& [name, view] : all)
     if (view->ndim < 2) return invalid("matmul", name, "rank 2 or more", shape(*view));
   const int64_t m = a.shape[a.ndim - 2], k = a.shape[a.ndim - 1], n = b.shape[b.ndim - 1];
-  if (b.shape[b.ndim - 2] != k)
-    return invalid("matmul", "b", text(k) + " rows, as many as a has columns", shape(b));
+  if (b.shape[b.ndim - 2] != k) return invalid("matmul", "b", text(k) + " rows, as many as a has columns", shape(b));
   if (out.shape[out.ndim - 2] != m || out.shape[out.ndim - 1] != n)
     return invalid("matmul", "out", "matrices of " + text(m) + " by " + text(n), shape(out));
   if (bias.ndim >= 0) OPRT_TRY(check_shape("matmul", "bias", bias, &n, 1));

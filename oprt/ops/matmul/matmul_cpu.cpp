@@ -2,6 +2,7 @@
 //
 //   matmul_naive      one element of out after another, k innermost
 //   matmul_vector     one row (or column) of out: every element of b is used once, so nothing is packed
+//   matmul_tiled      packed panels, tiles of out in registers: matmul_tiled_cpu.h
 //   matmul_library    f32 straight to the library's sgemm; other dtypes and layouts through f32 panels in the workspace
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "oprt/ops/matmul/matmul_cpu.cpp"
@@ -10,6 +11,7 @@
 #include "oprt/core/text.h"
 #include "oprt/ops/matmul/matmul_layout_cpu.h"
 #include "oprt/ops/matmul/matmul_panels_cpu.h"
+#include "oprt/ops/matmul/matmul_tiled_cpu.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace oprt {
@@ -72,12 +74,6 @@ HWY_INLINE void vector_by_columns(const MatmulPlan& plan, const T* a, const T* b
   }
 }
 
-// x y + z rounded as a lane of MulAdd is, so that an element's bits do not depend on where a thread's share ends.
-HWY_INLINE float mul_add_one(float x, float y, float z) {
-  const hn::CappedTag<float, 1> d;
-  return hn::GetLane(hn::MulAdd(hn::Set(d, x), hn::Set(d, y), hn::Set(d, z)));
-}
-
 // b's rows are contiguous: out is a sum of them, four at a time so that a sum is loaded and stored once in four.
 template <class T>
 HWY_INLINE void vector_by_rows(const MatmulPlan& plan, const T* a, const T* b, float* sums, int64_t n) {
@@ -99,7 +95,7 @@ HWY_INLINE void vector_by_rows(const MatmulPlan& plan, const T* a, const T* b, f
         hn::StoreU(s, d, sums + j);
       }
     for (; j < n; ++j)
-      for (int64_t i = 0; i < rows; ++i) sums[j] = mul_add_one(x[i], widen(y[j + i * row]), sums[j]);
+      for (int64_t i = 0; i < rows; ++i) sums[j] = mul_add(x[i], widen(y[j + i * row]), sums[j]);
   }
 }
 
@@ -162,11 +158,17 @@ void vector_run(const MatmulPlan& plan, const Call& call) {
   with_float(plan.dtype, [&](auto t) { vector<decltype(t)>(plan, call); });
 }
 
+void tiled_run(const MatmulPlan& plan, const Call& call) {
+  for_each_product(plan, call, static_cast<int64_t>(tiled_floats(plan)), [&](const Odometer& at, float* panels) {
+    with_float(plan.dtype, [&](auto t) { tiled_product<decltype(t)>(plan, call, at, panels); });
+    return true;
+  });
+}
+
 bool library_run(const MatmulPlan& plan, const Call& call) {
   const LibraryLayout layout = library_layout(plan);
   return for_each_product(plan, call, layout.floats, [&](const Odometer& at, float* panels) {
-    return with_float(plan.dtype,
-                      [&](auto t) { return library_product<decltype(t)>(plan, call, layout, at, panels); });
+    return with_float(plan.dtype, [&](auto t) { return library_product<decltype(t)>(plan, call, layout, at, panels); });
   });
 }
 
@@ -180,6 +182,7 @@ namespace {
 
 HWY_EXPORT(naive_run);
 HWY_EXPORT(vector_run);
+HWY_EXPORT(tiled_run);
 HWY_EXPORT(library_run);
 
 Status run_naive(const MatmulPlan& plan, const Call& call) {
@@ -192,14 +195,21 @@ Status run_vector(const MatmulPlan& plan, const Call& call) {
   return {};
 }
 
+Status run_tiled(const MatmulPlan& plan, const Call& call) {
+  HWY_DYNAMIC_DISPATCH(tiled_run)(plan, call);
+  return {};
+}
+
 Status run_library(const MatmulPlan& plan, const Call& call) {
   if (HWY_DYNAMIC_DISPATCH(library_run)(plan, call)) return {};
   return fail(OPRT_ERR_RUNTIME, "matmul", matmul_library().name + " failed; it may have run out of memory");
 }
 
-enum Strategy { kNaive, kVector, kLibrary };
-constexpr Kernel<MatmulPlan> kKernels[] = {
-    {"matmul_naive", run_naive}, {"matmul_vector", run_vector}, {"matmul_library", run_library}};
+enum Strategy { kNaive, kVector, kTiled, kLibrary };
+constexpr Kernel<MatmulPlan> kKernels[] = {{"matmul_naive", run_naive},
+                                           {"matmul_vector", run_vector},
+                                           {"matmul_tiled", run_tiled},
+                                           {"matmul_library", run_library}};
 
 bool library_takes(const MatmulPlan& plan) {
   return matmul_library().sgemm && library_layout(plan).largest <= matmul_library().limit;
@@ -207,9 +217,10 @@ bool library_takes(const MatmulPlan& plan) {
 
 Strategy strategy(const MatmulPlan& plan) {
   if (plan.algorithm == OPRT_MATMUL_NAIVE || plan.k == 0) return kNaive;
+  if (plan.algorithm == OPRT_MATMUL_TILED) return kTiled;
   if (plan.algorithm == OPRT_MATMUL_LIBRARY) return kLibrary;
   if (plan.m == 1 && (plan.b.row == 1 || plan.b.column == 1)) return kVector;
-  return library_takes(plan) ? kLibrary : kNaive;
+  return library_takes(plan) ? kLibrary : kTiled;
 }
 
 Status check_library(const MatmulPlan& plan) {
@@ -231,12 +242,16 @@ Status choose(const MatmulPlan& plan, const Call&, const Kernel<MatmulPlan>** ke
 }
 
 size_t workspace(const MatmulPlan& plan) {
-  return strategy(plan) == kLibrary ? workspace_bytes(plan, library_layout(plan).floats) : 0;
+  switch (strategy(plan)) {
+    case kTiled: return workspace_bytes(plan, tiled_floats(plan));
+    case kLibrary: return workspace_bytes(plan, library_layout(plan).floats);
+    default: return 0;
+  }
 }
 
 }  // namespace
 
-const Backend<MatmulPlan> matmul_cpu = {kKernels, 3, choose, workspace};
+const Backend<MatmulPlan> matmul_cpu = {kKernels, 4, choose, workspace};
 
 }  // namespace oprt
 #endif

@@ -57,6 +57,19 @@ bool for_each_product(const MatmulPlan& plan, const Call& call, int64_t floats, 
   return good;
 }
 
+// matmul_tiled's tiles: rows of a, and columns of b on the target with the longest vectors (two of 512 bits).
+constexpr int64_t kTileRows = 6;
+constexpr int64_t kMostTileColumns = 32;
+
+inline int64_t divide_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+
+// Floats of both packed operands, padded to whole tiles.
+inline double tiled_floats(const MatmulPlan& plan) {
+  const double rows = divide_up(plan.m, kTileRows) * kTileRows;
+  const double columns = divide_up(plan.n, kMostTileColumns) * kMostTileColumns;
+  return std::ceil((rows + columns) * plan.k / 16) * 16;
+}
+
 // A matrix for the library: `rows` runs of `length` elements, `distance` apart.
 struct LibraryOperand {
   bool turned;                 // the runs are the matrix's columns

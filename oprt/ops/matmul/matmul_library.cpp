@@ -17,8 +17,8 @@ constexpr const char* kCandidates[] = {"libdnnl.so.3", "libdnnl.so.2", "libopenb
 // The two interfaces, declared here as their headers do: neither library is needed to build.
 using DnnlSgemm = int (*)(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*, int64_t,
                           float, float*, int64_t);
-using CblasSgemm = void (*)(int order, int turn_a, int turn_b, int m, int n, int k, float alpha, const float* a, int lda,
-                            const float* b, int ldb, float beta, float* c, int ldc);
+using CblasSgemm = void (*)(int order, int turn_a, int turn_b, int m, int n, int k, float alpha, const float* a,
+                            int lda, const float* b, int ldb, float beta, float* c, int ldc);
 struct DnnlVersion {
   int major, minor, patch;
 };
@@ -53,7 +53,8 @@ std::string dnnl_name(void* handle) {
   return "oneDNN " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch);
 }
 
-// OpenBLAS describes itself as "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."; another BLAS is called by its file's name.
+// OpenBLAS describes itself as "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."; another BLAS is called by its file's
+// name.
 std::string cblas_name(void* handle, const char* file) {
   const char* (*config)() = nullptr;
   if (find(handle, "openblas_get_config", &config)) {

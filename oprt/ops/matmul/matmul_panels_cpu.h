@@ -26,10 +26,7 @@ struct Place2d {
   int64_t row, column;
 
   Place2d(const MatmulPlan& plan, int64_t flat)
-      : plan(plan),
-        product(plan.batch, flat / (plan.m * plan.n)),
-        row(flat / plan.n % plan.m),
-        column(flat % plan.n) {}
+      : plan(plan), product(plan.batch, flat / (plan.m * plan.n)), row(flat / plan.n % plan.m), column(flat % plan.n) {}
 
   // Moves on by n elements, at most to the end of the row.
   void advance(int64_t n) {
@@ -74,8 +71,7 @@ struct Target {
         step(plan.out.column),
         bias(nullptr),
         bias_step(plan.bias.column) {
-    if (plan.has_bias)
-      bias = static_cast<const T*>(call.data[3]) + row * plan.bias.row + column * plan.bias.column;
+    if (plan.has_bias) bias = static_cast<const T*>(call.data[3]) + row * plan.bias.row + column * plan.bias.column;
   }
 };
 
@@ -115,7 +111,7 @@ struct Identity {
 
 // out = act(sums + bias), rounded once; n elements of one row.
 template <class T>
-HWY_INLINE void finish(const MatmulPlan& plan, const float* sums, int64_t n, const Target<T>& to) {
+HWY_NOINLINE void finish(const MatmulPlan& plan, const float* sums, int64_t n, const Target<T>& to) {
   switch (plan.activation) {
     case OPRT_ACTIVATION_NONE: return finish_with(Identity(), sums, n, to);
     case OPRT_ACTIVATION_RELU: return finish_with(Relu(), sums, n, to);

@@ -15,7 +15,7 @@ struct MatrixStrides {
 // one product where the strides allow it, and the product is turned (out^T = b^T a^T) where that makes out's rows
 // contiguous, or a vector out of a column.
 struct MatmulPlan {
-  Loop batch;  // out, a, b without their last two axes
+  Loop batch;                    // out, a, b without their last two axes
   int32_t a_operand, b_operand;  // of the batch and the call: 1 and 2, exchanged where the product is turned
   int64_t m, n, k;
   MatrixStrides out, a, b;
