@@ -9,6 +9,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.xdist_group("installed")
 EXAMPLES = ROOT / "examples"
 SAYS = {
     "01_copy.py": "[[ 5. 11. 17. 23.]",

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.xdist_group("installed")
 SOFTMAX = "0.0321 0.0871 0.2369 0.6439 \n0.2500 0.2500 0.2500 0.2500 \n0.0321 0.0871 0.2369 0.6439 \n"
 
 

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.xdist_group("new-op")
 
 
 def run(*command, tree, **options):
