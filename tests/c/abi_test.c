@@ -60,6 +60,44 @@ int (*abi_version)(void) = oprt_abi_version;
 const char *(*version_string)(void) = oprt_version_string;
 const char *(*descriptor_kernel)(D) = oprt_descriptor_kernel;
 const char *(*last_kernel)(void) = oprt_last_kernel;
+const char *(*operator_name)(int32_t) = oprt_operator_name;
+const char *(*operator_kernel)(const char *, oprt_backend_t, int32_t) = oprt_operator_kernel;
+int (*exchange_thread_backend)(int) = oprt_exchange_thread_backend;
+
+typedef oprt_device_t Device;
+oprt_status_t (*device_count)(oprt_backend_t, int32_t *) = oprt_device_count;
+oprt_status_t (*device_info)(Device, oprt_device_info_t *) = oprt_get_device_info;
+oprt_status_t (*device_synchronize)(Device) = oprt_device_synchronize;
+const char *(*cpu_target)(void) = oprt_cpu_target;
+oprt_status_t (*stream_create)(Device, S *) = oprt_stream_create;
+oprt_status_t (*stream_destroy)(Device, S) = oprt_stream_destroy;
+oprt_status_t (*stream_synchronize)(Device, S) = oprt_stream_synchronize;
+oprt_status_t (*stream_wait_event)(Device, S, oprt_event_t) = oprt_stream_wait_event;
+oprt_status_t (*event_create)(Device, oprt_event_t *) = oprt_event_create;
+oprt_status_t (*event_destroy)(oprt_event_t) = oprt_event_destroy;
+oprt_status_t (*event_record)(oprt_event_t, S) = oprt_event_record;
+oprt_status_t (*event_synchronize)(oprt_event_t) = oprt_event_synchronize;
+oprt_status_t (*event_query)(oprt_event_t, int32_t *) = oprt_event_query;
+oprt_status_t (*event_elapsed)(oprt_event_t, oprt_event_t, float *) = oprt_event_elapsed;
+
+oprt_status_t (*memory_alloc)(Device, size_t, void **) = oprt_memory_alloc;
+oprt_status_t (*memory_free)(Device, void *) = oprt_memory_free;
+oprt_status_t (*memory_alloc_pinned)(Device, size_t, void **) = oprt_memory_alloc_pinned;
+oprt_status_t (*memory_free_pinned)(Device, void *) = oprt_memory_free_pinned;
+oprt_status_t (*memory_copy)(void *, Device, const void *, Device, size_t) = oprt_memory_copy;
+oprt_status_t (*memory_copy_async)(void *, Device, const void *, Device, size_t, S) = oprt_memory_copy_async;
+oprt_status_t (*memory_zero)(Device, void *, size_t) = oprt_memory_zero;
+oprt_status_t (*memory_zero_async)(Device, void *, size_t, S) = oprt_memory_zero_async;
+
+typedef oprt_memory_pool_t Pool;
+oprt_status_t (*pool_create)(Device, uint64_t, Pool *) = oprt_memory_pool_create;
+oprt_status_t (*pool_destroy)(Pool) = oprt_memory_pool_destroy;
+oprt_status_t (*pool_alloc)(Pool, size_t, S, void **) = oprt_memory_pool_alloc;
+oprt_status_t (*pool_free)(Pool, void *, S) = oprt_memory_pool_free;
+oprt_status_t (*pool_use)(Pool, void *, S) = oprt_memory_pool_use;
+oprt_status_t (*pool_trim)(Pool, uint64_t) = oprt_memory_pool_trim;
+oprt_status_t (*pool_set_release_threshold)(Pool, uint64_t) = oprt_memory_pool_set_release_threshold;
+oprt_status_t (*pool_get_stats)(Pool, oprt_memory_pool_stats_t *) = oprt_memory_pool_get_stats;
 
 #define OPERATOR(op, create_arguments, execute_arguments)                        \
   oprt_status_t(*create_##op) create_arguments = oprt_create_##op##_descriptor;  \
@@ -71,6 +109,7 @@ const char *(*last_kernel)(void) = oprt_last_kernel;
 #define DATA_1_1 (D, void *, size_t, void *, const void *, S)
 #define DATA_1_2 (D, void *, size_t, void *, const void *, const void *, S)
 #define DATA_1_3 (D, void *, size_t, void *, const void *, const void *, const void *, S)
+#define DATA_1_4 (D, void *, size_t, void *, const void *, const void *, const void *, const void *, S)
 #define DATA_2_3 (D, void *, size_t, void *, void *, const void *, const void *, const void *, S)
 
 OPERATOR(copy, (D *, V, V), DATA_1_1);
@@ -86,6 +125,15 @@ OPERATOR(add_rmsnorm, (D *, V, V, V, V, V, int64_t, float), DATA_2_3);
 OPERATOR(embedding, (D *, V, V, V), DATA_1_2);
 OPERATOR(matmul, (D *, V, V, V, oprt_matmul_t, const oprt_matmul_options_t *), DATA_1_3);
 
+OPERATOR(rope, (D *, V, V, V, V, V, oprt_rope_t), DATA_1_4);
+oprt_status_t (*rope_table)(float *, float *, int64_t, int64_t, double, const oprt_rope_scaling_t *) = oprt_rope_table;
+const char *(*matmul_library)(void) = oprt_matmul_library;
+
+PIN(OPRT_ROPE_INTERLEAVED == 0);
+PIN(OPRT_ROPE_HALF == 1);
+PIN(OPRT_ROPE_SCALING_NONE == 0);
+PIN(OPRT_ROPE_SCALING_LINEAR == 1);
+PIN(OPRT_ROPE_SCALING_LLAMA3 == 2);
 PIN(OPRT_MATMUL_AUTO == 0);
 PIN(OPRT_MATMUL_NAIVE == 1);
 PIN(OPRT_MATMUL_TILED == 2);
@@ -101,6 +149,16 @@ PIN(offsetof(oprt_matmul_options_t, struct_size) == 0);
 PIN(offsetof(oprt_matmul_options_t, bias) == 8);
 PIN(offsetof(oprt_matmul_options_t, activation) == 16);
 PIN(offsetof(oprt_matmul_options_t, allow_tf32) == 20);
+PIN(sizeof(oprt_rope_scaling_t) == 48);
+PIN(offsetof(oprt_rope_scaling_t, kind) == 8);
+PIN(offsetof(oprt_rope_scaling_t, factor) == 16);
+PIN(offsetof(oprt_rope_scaling_t, low_freq_factor) == 24);
+PIN(offsetof(oprt_rope_scaling_t, high_freq_factor) == 32);
+PIN(offsetof(oprt_rope_scaling_t, original_max_position) == 40);
+PIN(sizeof(oprt_device_t) == 8);
+PIN(sizeof(oprt_device_info_t) == 168);
+PIN(offsetof(oprt_device_info_t, name) == 36);
+PIN(sizeof(oprt_memory_pool_stats_t) == 56);
 #endif
 
 // --- behaviour

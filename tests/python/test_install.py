@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -28,6 +29,14 @@ def test_only_the_c_interface_is_exported(installed):
     symbols = [line.split()[-1].split("@")[0] for line in lines if line.split()[1] != "A"]  # A: the version node
     assert "oprt_create_relu_descriptor" in symbols
     assert [symbol for symbol in symbols if not symbol.startswith("oprt_")] == []
+
+
+def test_no_function_of_the_interface_is_unpinned():
+    """abi_test.c pins signatures by use; this says that it forgets none of api/."""
+    pinned = set(re.findall(r"\boprt_\w+", (ROOT / "tests/c/abi_test.c").read_text()))
+    for header in ROOT.glob("oprt/api/*.h"):
+        declared = set(re.findall(r"^OPRT_API[^;(]*?\b(oprt_\w+)\(", header.read_text(), flags=re.M))
+        assert declared <= pinned, header.name
 
 
 def test_soname_and_link_names(installed):
