@@ -10,7 +10,7 @@ The headers are the only source. A create function's arguments after `desc` are 
 
     const oprt_tensor_view_t *            a view; an output where execute takes it as `void *`
     float, double, int32_t, int64_t       a scalar
-    oprt_<name>_t                         an enum of the header, as an int
+    oprt_<name>_t                         an enum, as an int
     const oprt_<op>_options_t *           an options struct of the header, flattened: its views and scalars follow
 """
 
@@ -50,10 +50,10 @@ def option_fields(text, struct):
     return fields
 
 
-def scalar_kind(text, kind):
+def scalar_kind(kind):
     if kind in SCALARS:
         return SCALARS[kind]
-    if re.search(rf"\}}\s*{kind}\s*;", text):
+    if re.fullmatch(r"oprt_\w+_t", kind):
         return "i64"
     raise SystemExit(f"generate.py: cannot pass an argument of type {kind}")
 
@@ -75,12 +75,12 @@ def read(folder):
                     setup.append(f"options.{field} = views[{len(views)}];")
                     views.append(field)
                 else:
-                    member = scalar_kind(text, field_kind)
+                    member = scalar_kind(field_kind)
                     setup.append(f"options.{field} = static_cast<{field_kind}>(scalars[{len(scalars)}].{member});")
                     scalars.append({"name": field, "kind": member})
             call.append("&options")
         else:
-            member = scalar_kind(text, kind)
+            member = scalar_kind(kind)
             call.append(f"static_cast<{kind}>(scalars[{len(scalars)}].{member})")
             scalars.append({"name": name, "kind": member})
     if [name for _, name in execute] != views:

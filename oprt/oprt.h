@@ -6,6 +6,7 @@
 #include "oprt/api/descriptor.h"
 #include "oprt/api/device.h"
 #include "oprt/api/dtype.h"
+#include "oprt/api/gelu.h"
 #include "oprt/api/memory.h"
 #include "oprt/api/status.h"
 #include "oprt/api/tensor_view.h"

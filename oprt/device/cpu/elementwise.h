@@ -134,6 +134,13 @@ void elementwise(ElementwisePath path, const Loop& loop, const Call& call, const
   (std::make_index_sequence<kInputs>());
 }
 
+// The same, for a loop of plan_gated: operand 1 of the call holds gate and up.
+template <class T, class F>
+void elementwise_gated(ElementwisePath path, const Loop& loop, const Call& call, const F& f) {
+  const T* in = static_cast<const T*>(call.data[1]);
+  elementwise(path, loop, f, first<T>(call, loop, 0), in + loop.offset[1], in + loop.offset[2]);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace oprt
 HWY_AFTER_NAMESPACE();

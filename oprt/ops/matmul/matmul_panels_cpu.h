@@ -115,9 +115,9 @@ HWY_NOINLINE void finish(const MatmulPlan& plan, const float* sums, int64_t n, c
   switch (plan.activation) {
     case OPRT_ACTIVATION_NONE: return finish_with(Identity(), sums, n, to);
     case OPRT_ACTIVATION_RELU: return finish_with(Relu(), sums, n, to);
-    case OPRT_ACTIVATION_GELU_ERF: return finish_with(GeluErf(), sums, n, to);
-    case OPRT_ACTIVATION_GELU_TANH: return finish_with(GeluTanh(), sums, n, to);
-    case OPRT_ACTIVATION_SILU: return finish_with(Silu(), sums, n, to);
+    case OPRT_ACTIVATION_GELU_ERF: return finish_with(GeluErf<T>(), sums, n, to);
+    case OPRT_ACTIVATION_GELU_TANH: return finish_with(GeluTanh<T>(), sums, n, to);
+    case OPRT_ACTIVATION_SILU: return finish_with(Silu<T>(), sums, n, to);
   }
 }
 

@@ -3,6 +3,7 @@
 #define HWY_TARGET_INCLUDE "oprt/ops/relu/relu_cpu.cpp"
 #include <hwy/foreach_target.h>
 
+#include "oprt/device/cpu/activations.h"
 #include "oprt/device/cpu/elementwise.h"
 #include "oprt/ops/relu/relu_plan.h"
 
@@ -10,14 +11,7 @@ HWY_BEFORE_NAMESPACE();
 namespace oprt {
 namespace HWY_NAMESPACE {
 
-// Keeps a NaN. Slope 0 has its own functor: 0 * -inf is NaN where relu(-inf) is 0.
-struct Relu {
-  VecF32 operator()(VecF32 x) const {
-    const auto zero = hn::Zero(F32());
-    return hn::IfThenElse(hn::Lt(x, zero), zero, x);
-  }
-};
-
+// Slope 0 has its own functor: 0 * -inf is NaN where relu(-inf) is 0.
 struct LeakyRelu {
   float slope;
   VecF32 operator()(VecF32 x) const {

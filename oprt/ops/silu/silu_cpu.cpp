@@ -1,0 +1,29 @@
+// silu on the CPU: a functor on the elementwise skeleton.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "oprt/ops/silu/silu_cpu.cpp"
+#include <hwy/foreach_target.h>
+
+#include "oprt/device/cpu/activations.h"
+#include "oprt/device/cpu/elementwise.h"
+#include "oprt/ops/silu/silu_plan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace oprt {
+namespace HWY_NAMESPACE {
+
+void silu_run(const ElementwisePlan& plan, const Call& call, ElementwisePath path) {
+  with_float(plan.dtype, [&](auto t) {
+    using T = decltype(t);
+    elementwise<T, 1>(path, plan.loop, call, Silu<T>{});
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace oprt
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace oprt {
+OPRT_ELEMENTWISE_BACKEND(silu, ElementwisePlan);
+}  // namespace oprt
+#endif
