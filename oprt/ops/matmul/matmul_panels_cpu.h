@@ -109,15 +109,16 @@ struct Identity {
   HWY_INLINE VecF32 operator()(VecF32 x) const { return x; }
 };
 
-// out = act(sums + bias), rounded once; n elements of one row.
+// out = act(sums + bias), rounded once; n elements of one row. The activation is that of f32 for every T: the bound of
+// matmul has no room for the shorter ones.
 template <class T>
 HWY_NOINLINE void finish(const MatmulPlan& plan, const float* sums, int64_t n, const Target<T>& to) {
   switch (plan.activation) {
     case OPRT_ACTIVATION_NONE: return finish_with(Identity(), sums, n, to);
     case OPRT_ACTIVATION_RELU: return finish_with(Relu(), sums, n, to);
-    case OPRT_ACTIVATION_GELU_ERF: return finish_with(GeluErf<T>(), sums, n, to);
-    case OPRT_ACTIVATION_GELU_TANH: return finish_with(GeluTanh<T>(), sums, n, to);
-    case OPRT_ACTIVATION_SILU: return finish_with(Silu<T>(), sums, n, to);
+    case OPRT_ACTIVATION_GELU_ERF: return finish_with(GeluErf<float>(), sums, n, to);
+    case OPRT_ACTIVATION_GELU_TANH: return finish_with(GeluTanh<float>(), sums, n, to);
+    case OPRT_ACTIVATION_SILU: return finish_with(Silu<float>(), sums, n, to);
   }
 }
 
