@@ -7,7 +7,6 @@ import numpy as np
 
 from operator_runtime.bench import timing
 from operator_runtime.testing import call as calls
-from operator_runtime.testing.draw import Draw
 from operator_runtime.testing.dtypes import NUMPY
 from operator_runtime.testing.layout import Placed, filled
 from operator_runtime.testing.load import suites
@@ -103,12 +102,6 @@ def copies(count, size, backend):
     if hasattr(operator_runtime, "prepare_copy"):
         found["copy oprt"] = [operator_runtime.prepare_copy(*pair, backend=backend).run for pair in pairs]
     return found
-
-
-def benchmarks(op, dtype):
-    """Yields (name, d, Bench)."""
-    for bench in suites()[op].benchmarks(Draw(op, dtype, "contiguous", 0, "benchmarks")):
-        yield f"{op}/{dtype}/{bench.name}", Draw(op, dtype, bench.layout, 0, bench.name), bench
 
 
 def run(op, name, d, bench, backend, peers, evict, rounds):

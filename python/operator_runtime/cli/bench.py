@@ -7,6 +7,7 @@ from operator_runtime import OperatorRuntimeError
 from operator_runtime.bench import points, results, timing
 from operator_runtime.cli.files import write_json
 from operator_runtime.cli.usage import check_backend, check_names, console, one_of, refuse
+from operator_runtime.testing.items import benchmarks
 from operator_runtime.testing.load import suites
 
 PEERS = ("torch", "numpy")
@@ -28,13 +29,13 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
         if importlib.util.find_spec(peer) is None:
             refuse(f"{peer} is not installed: pip install {peer}.")
     chosen = [
-        (op, name, d, bench)
+        (op, f"{op}/{dtype}/{bench.name}", d, bench)
         for op, suite in suites().items()
         if not ops or op in ops
         for dtype in suite.dtypes
         if not dtypes or set(dtype.split("-")) & set(dtypes)
-        for name, d, bench in points.benchmarks(op, dtype)
-        if not filter or filter in name
+        for d, bench in benchmarks(suite, op, dtype)
+        if not filter or filter in f"{op}/{dtype}/{bench.name}"
     ]
     if not chosen:
         refuse(f"nothing ran: no benchmark matches {filter!r}." if filter else "nothing ran: no benchmark.")

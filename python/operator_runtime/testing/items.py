@@ -23,6 +23,7 @@ import numpy as np
 from operator_runtime import OperatorRuntimeError, _native
 from operator_runtime.testing import call, check, errors, offsets, planted, rows, threads
 from operator_runtime.testing.draw import Draw
+from operator_runtime.testing.layout import telling_index
 from operator_runtime.testing.load import suites
 from operator_runtime.testing.suite import BITS
 
@@ -133,7 +134,7 @@ def hand_made(suite, item, dry=False):
     d = Draw(item.op, item.dtype, "contiguous", 0, "cases", dry)
     for case in suite.cases(d):
         for layout in case.layouts:
-            placed = Draw(item.op, item.dtype, layout, 0, case.name)
+            placed = Draw(item.op, item.dtype, layout, telling_index(layout, len(case.call.inputs)), case.name)
             yield case.name if layout == "contiguous" else f"{case.name} [{layout}]", placed, case
 
 
@@ -217,10 +218,14 @@ def shifted(suite, operator, item):
         yield f"C07 length {length}", test
 
 
+def benchmarks(suite, op, dtype):
+    """Yields (d, Bench)."""
+    for bench in suite.benchmarks(Draw(op, dtype, "contiguous", 0, "benchmarks")):
+        yield Draw(op, dtype, bench.layout, telling_index(bench.layout, len(bench.call.inputs)), bench.name), bench
+
+
 def thread_counts(suite, operator, item):
-    d = Draw(item.op, item.dtype, "contiguous", 0, "benchmarks")
-    for bench in suite.benchmarks(d):
-        placed = Draw(item.op, item.dtype, bench.layout, 0, bench.name)
+    for placed, bench in benchmarks(suite, item.op, item.dtype):
         if call.input_bytes(placed, bench.call) > THREADED_BYTES:
             continue
 
