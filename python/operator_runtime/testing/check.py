@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from operator_runtime.testing.dtypes import FLOATS, half_ulp, overflow_threshold, rounded
+from operator_runtime.testing.dtypes import BLOCK, FLOATS, half_ulp, overflow_threshold, rounded
 
 FLOOR = 2.0**-118
-BLOCK = 1 << 15  # elements compared at a time: the temporaries stay in the cache
 
 
 def unit(suite, dtype):

@@ -14,6 +14,7 @@ FLOATS = ("f32", "f16", "bf16")
 
 # Of each float: bits of the significand with the hidden one, smallest normal exponent, largest finite value.
 _FORMAT = {"f32": (24, -126), "f16": (11, -14), "bf16": (8, -126)}
+BLOCK = 1 << 15  # elements taken at a time: the temporaries stay in the cache
 LARGEST = {"f32": float(np.finfo(np.float32).max), "f16": 65504.0, "bf16": float(ml_dtypes.finfo("bfloat16").max)}
 
 
@@ -25,18 +26,28 @@ def name_of(dtype):
 def rounded(values, dtype):
     """The values as an array of the dtype, each rounded once, to nearest even."""
     values = np.asarray(values)
-    if dtype != "bf16":
-        with np.errstate(over="ignore", invalid="ignore"):
-            return values.astype(NUMPY[dtype])
-    # ml_dtypes goes from float64 through float32, which rounds twice: the first step here rounds to odd, so that the
-    # second sees on which side of a tie the value was.
-    wide = np.asarray(values, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        single = wide.astype(np.float32)
-        back = single.astype(np.float64)
-        toward_zero = np.where(abs(back) > abs(wide), np.nextafter(single, np.float32(0)), single)
-    bits = toward_zero.view(np.uint32) | ((back != wide) & np.isfinite(wide)).astype(np.uint32)
-    return np.asarray(bits.view(np.float32).astype(NUMPY["bf16"])).reshape(values.shape)
+        if dtype != "bf16":
+            return values.astype(NUMPY[dtype])
+        result = np.empty(values.shape, NUMPY["bf16"])
+        flat, wide = result.reshape(-1), values.astype(np.float64, copy=False).reshape(-1)
+        for begin in range(0, wide.size, BLOCK):
+            flat[begin : begin + BLOCK] = to_odd(wide[begin : begin + BLOCK]).astype(NUMPY["bf16"])
+    return result
+
+
+def to_odd(wide):
+    """float64 as float32, inexact values to the odd one of their neighbours.
+
+    ml_dtypes goes from float64 to bfloat16 through float32, which rounds twice; like this the second rounding sees on
+    which side of a tie the value was.
+    """
+    single = wide.astype(np.float32)
+    back = single.astype(np.float64)
+    bits = single.view(np.uint32)
+    bits -= abs(back) > abs(wide)  # one step toward zero, infinity to the largest
+    bits |= (back != wide) & np.isfinite(wide)
+    return single
 
 
 def round_to(values, dtype):
@@ -45,12 +56,10 @@ def round_to(values, dtype):
 
 
 def half_ulp(values, dtype):
-    """Half the distance between the dtype's neighbours at each float64 value."""
+    """Half the distance between the dtype's neighbours at each float64 value (of infinity and NaN: some number)."""
     digits, lowest = _FORMAT[dtype]
-    with np.errstate(invalid="ignore"):
-        _, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
-        exponent = np.where(values == 0, lowest, exponent)
-    return np.ldexp(0.5, np.maximum(exponent - 1, lowest) - (digits - 1))
+    biased = np.asarray(values, np.float64).view(np.int64) >> 52 & 0x7FF  # the exponent, plus 1023; 0 for 0
+    return ((np.maximum(biased, lowest + 1023) - digits) << 52).view(np.float64)
 
 
 def overflow_threshold(dtype):

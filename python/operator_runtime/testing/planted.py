@@ -4,7 +4,7 @@ nothing."""
 import numpy as np
 
 from operator_runtime.testing.call import build, run
-from operator_runtime.testing.dtypes import rounded
+from operator_runtime.testing.dtypes import name_of, rounded
 
 
 def zeros(outs, ins, was):
@@ -21,7 +21,7 @@ def input_returned(outs, ins, was):
     source = next(x for x in ins if x is not None and x.size)
     for out in outs:
         values = np.resize(source, out.shape)
-        out[...] = values if values.dtype == out.dtype else rounded(values.astype(np.float64), "f32").astype(out.dtype)
+        out[...] = values if values.dtype == out.dtype else rounded(values.astype(np.float64), name_of(out.dtype))
 
 
 def all_nan(outs, ins, was):
