@@ -35,17 +35,99 @@ struct Columns {
       at.advance(count);
       return;
     }
-    for (int64_t c = 0; c < count; ++c, at.advance(1))
-      for (int k = 0; k < at.loop.operands; ++k) offset[k][c] = at.at[k];
+    for (int64_t c = 0, run; c < count; c += run, at.advance(run)) {
+      run = std::min(count - c, at.left_in_row());
+      for (int k = 0; k < at.loop.operands; ++k) {
+        const int64_t stride = at.loop.rank ? at.loop.strides[k][at.loop.rank - 1] : 0;
+        for (int64_t i = 0; i < run; ++i) offset[k][c + i] = at.at[k] + i * stride;
+      }
+    }
   }
 
   int64_t strips() const { return ceil_div(count, static_cast<int64_t>(lanes())); }
 };
 
+// Whole strips of rows whose axis has stride 1, on vectors of eight lanes: four positions of eight rows at a time, the
+// first four rows in one block of the vectors and the others in the next. Returns the positions done, a multiple of
+// four. (Rows of 16 f32 against PyTorch, from a lane at a time to this: softmax from 1.0 to 1.8 times as fast, the sum
+// from 0.65 to 1.25.)
+#if HWY_TARGET == HWY_AVX2
+
+// Half a vector from each of two places.
+HWY_INLINE VecF32 load_halves(const float* low, const float* high) {
+  const hn::Half<F32> d;
+  return hn::Combine(F32(), hn::LoadU(d, high), hn::LoadU(d, low));
+}
+
+template <class T>
+HWY_INLINE VecF32 load_halves(const T* low, const T* high) {
+  const hn::Half<U16> d;
+  const auto bits = [&](const T* p) { return hn::LoadU(d, reinterpret_cast<const uint16_t*>(p)); };
+  return widen_bits(hn::Combine(U16(), bits(high), bits(low)), T());
+}
+
+// Four vectors, each of four-lane blocks: lane i of block b in vector j changes places with lane j of block b in vector
+// i.
+HWY_INLINE void transpose_blocks(VecF32* v) {
+  const F32 d;
+  const hn::Repartition<double, F32> pairs;
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v[0], v[1]));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v[2], v[3]));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[0], v[1]));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[2], v[3]));
+  v[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  v[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  v[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  v[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+template <class T>
+int64_t load_transposed(const T* p, const int64_t* row, int64_t n, float* strip) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    VecF32 v[4];
+    for (int j = 0; j < 4; ++j) v[j] = load_halves(p + row[j] + i, p + row[j + 4] + i);
+    transpose_blocks(v);
+    for (int j = 0; j < 4; ++j) hn::Store(v[j], F32(), strip + (i + j) * 8);
+  }
+  return i;
+}
+
+template <class T>
+int64_t store_transposed(const float* strip, T* p, const int64_t* row, int64_t n) {
+  HWY_ALIGN T lane[8];
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    VecF32 v[4];
+    for (int j = 0; j < 4; ++j) v[j] = hn::Load(F32(), strip + (i + j) * 8);
+    transpose_blocks(v);
+    for (int j = 0; j < 4; ++j) {
+      store(v[j], lane);
+      std::memcpy(p + row[j] + i, lane, 4 * sizeof(T));
+      std::memcpy(p + row[j + 4] + i, lane + 4, 4 * sizeof(T));
+    }
+  }
+  return i;
+}
+
+#else
+
+template <class T>
+int64_t load_transposed(const T*, const int64_t*, int64_t, float*) {
+  return 0;
+}
+
+template <class T>
+int64_t store_transposed(const float*, T*, const int64_t*, int64_t) {
+  return 0;
+}
+
+#endif
+
 // Positions [0, n) from p on of each row to the stage, n <= kColumnBlock. Lanes without a row are 0.
 template <class T>
-void load_columns(const Columns& columns, const int64_t* offset, const T* p, int64_t axis_stride, int64_t n,
-                  float* stage) {
+HWY_NOINLINE void load_columns(const Columns& columns, const int64_t* offset, const T* p, int64_t axis_stride,
+                               int64_t n, float* stage) {
   const int64_t size = static_cast<int64_t>(lanes()), whole = columns.count / size, rest = columns.count % size;
   if (columns.unit) {
     for (int64_t i = 0; i < n; ++i) {
@@ -58,23 +140,26 @@ void load_columns(const Columns& columns, const int64_t* offset, const T* p, int
   HWY_ALIGN T tile[kTile * kMaxLanes] = {};
   for (int64_t s = 0; s < columns.strips(); ++s) {
     const int64_t width = s < whole ? size : rest;
+    const int64_t* const row = offset + s * size;
+    float* const strip = stage + s * n * size;
     if (width < size) std::fill(tile, tile + kTile * size, T{});
-    for (int64_t begin = 0; begin < n; begin += kTile) {
+    int64_t begin = 0;
+    if (axis_stride == 1 && width == size) begin = load_transposed(p, row, n, strip);
+    for (; begin < n; begin += kTile) {
       const int64_t positions = std::min(kTile, n - begin);
       for (int64_t lane = 0; lane < width; ++lane) {
-        const T* x = p + offset[s * size + lane] + begin * axis_stride;
+        const T* x = p + row[lane] + begin * axis_stride;
         for (int64_t i = 0; i < positions; ++i) tile[i * size + lane] = x[i * axis_stride];
       }
-      for (int64_t i = 0; i < positions; ++i)
-        hn::Store(load_f32(tile + i * size), F32(), stage + (s * n + begin + i) * size);
+      for (int64_t i = 0; i < positions; ++i) hn::Store(load_f32(tile + i * size), F32(), strip + (begin + i) * size);
     }
   }
 }
 
 // The way back.
 template <class T>
-void store_columns(const Columns& columns, const int64_t* offset, const float* stage, T* p, int64_t axis_stride,
-                   int64_t n) {
+HWY_NOINLINE void store_columns(const Columns& columns, const int64_t* offset, const float* stage, T* p,
+                                int64_t axis_stride, int64_t n) {
   const int64_t size = static_cast<int64_t>(lanes()), whole = columns.count / size, rest = columns.count % size;
   if (columns.unit) {
     for (int64_t i = 0; i < n; ++i) {
@@ -87,12 +172,15 @@ void store_columns(const Columns& columns, const int64_t* offset, const float* s
   HWY_ALIGN T tile[kTile * kMaxLanes];
   for (int64_t s = 0; s < columns.strips(); ++s) {
     const int64_t width = s < whole ? size : rest;
-    for (int64_t begin = 0; begin < n; begin += kTile) {
+    const int64_t* const row = offset + s * size;
+    const float* const strip = stage + s * n * size;
+    int64_t begin = 0;
+    if (axis_stride == 1 && width == size) begin = store_transposed(strip, p, row, n);
+    for (; begin < n; begin += kTile) {
       const int64_t positions = std::min(kTile, n - begin);
-      for (int64_t i = 0; i < positions; ++i)
-        store(hn::Load(F32(), stage + (s * n + begin + i) * size), tile + i * size);
+      for (int64_t i = 0; i < positions; ++i) store(hn::Load(F32(), strip + (begin + i) * size), tile + i * size);
       for (int64_t lane = 0; lane < width; ++lane) {
-        T* y = p + offset[s * size + lane] + begin * axis_stride;
+        T* y = p + row[lane] + begin * axis_stride;
         for (int64_t i = 0; i < positions; ++i) y[i * axis_stride] = tile[i * size + lane];
       }
     }
@@ -104,6 +192,14 @@ template <class Stat>
 struct StripStats {
   Stat strip[kStrips];
 };
+
+// f over one strip of the stage, in place; position i has the i-th weights.
+template <class F, class... Weight>
+HWY_NOINLINE void map_strip(F f, int64_t positions, float* strip, const Weight*... weights) {
+  const int64_t size = static_cast<int64_t>(lanes());
+  for (int64_t i = 0; i < positions; ++i)
+    hn::Store(f(hn::Load(F32(), strip + i * size), hn::Set(F32(), weights[i])...), F32(), strip + i * size);
+}
 
 template <class T, class Op>
 void map_columns(const Op& op, const Rows& rows, const Call& call, bool unit) {
@@ -120,13 +216,6 @@ void map_columns(const Op& op, const Rows& rows, const Call& call, bool unit) {
     for (int64_t s = 0; s < kStrips; ++s) a.strip[s] = op.combine(a.strip[s], b.strip[s]);
     return a;
   };
-  // f over one strip of the stage, in place; position i has the i-th weights.
-  const auto map_strip = [](auto f, int64_t positions, float* strip, auto... weights) {
-    const int64_t step = static_cast<int64_t>(lanes());
-    for (int64_t i = 0; i < positions; ++i)
-      hn::Store(f(hn::Load(F32(), strip + i * step), hn::Set(F32(), weights[i])...), F32(), strip + i * step);
-  };
-
   const int64_t grain = ceil_div(row_grain<T>(n), kColumns) * kColumns;
   parallel_for(loop.count, split ? loop.count : grain, [&](int64_t begin, int64_t end) {
     HWY_ALIGN float whole[kStage];
@@ -206,12 +295,9 @@ void map_columns(const Op& op, const Rows& rows, const Call& call, bool unit) {
 // Whichever path the rows take.
 template <class T, class Op>
 void map_any_rows(const Op& op, const Rows& rows, const Call& call) {
-  const RowPath path = row_path(rows, rows.rows.operands);
+  const RowPath path = row_path(rows, rows.rows.operands, kShortRow);
   if (path != RowPath::kRow) return map_columns<T>(op, rows, call, path == RowPath::kColumns);
-  if (rows.rows.count * rows.length * static_cast<int64_t>(sizeof(T)) >= kStreamBytes)
-    map_rows<true, T>(op, rows, call);
-  else
-    map_rows<false, T>(op, rows, call);
+  map_rows<T>(op, rows, call, rows.rows.count * rows.length * static_cast<int64_t>(sizeof(T)) >= kStreamBytes);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -43,6 +43,29 @@ HWY_INLINE VecF32 exp_f32(VecF32 x) {
   return hn::IfThenElse(hn::IsNaN(x), x, scale_by_power(hn::Add(tail, hn::Set(d, 1.0f)), n));
 }
 
+// e^x for x <= 0, in half of exp_f32's instructions: below -87 it is 0 (e^-87 is 2^-125.5), a NaN stays, above 0 it is
+// anything. Within 1.5 units of 2^-24 relative. The polynomial is exp_f32's.
+//
+// Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum; with 127 added as well, those bits moved up
+// are 2^n.
+HWY_INLINE VecF32 exp_nonpositive_f32(VecF32 x) {
+  const F32 d;
+  const auto shifter = hn::Set(d, 0x1.8p23f + 127.0f);
+  const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), shifter);
+  const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(I32(), shifted)));
+  const auto whole = hn::Sub(shifted, shifter);
+  auto r = hn::NegMulAdd(whole, hn::Set(d, 0x1.62e4p-1f), x);
+  r = hn::NegMulAdd(whole, hn::Set(d, 0x1.7f7d1cp-20f), r);
+  auto p = hn::Set(d, 0x1.6a241ap-10f);
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.1239f2p-7f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.5558f2p-5f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.555492p-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0x1.fffffcp-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.0f)), hn::Mul(p, power));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace oprt
 HWY_AFTER_NAMESPACE();

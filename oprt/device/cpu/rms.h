@@ -26,9 +26,9 @@ struct RmsNorm : NoPreparation {
   };
 
   template <class Lanes, class T>
-  Stat block(Lanes, int64_t n, const T* x) const {
+  HWY_NOINLINE Stat block(Lanes, int64_t n, const T* x) const {
     const auto add_square = [](VecF32 sum, VecF32 v) { return hn::MulAdd(v, v, sum); };
-    return {Lanes::sum(sum_span(n, add_square, x))};
+    return {Lanes::sum(sum_span(Lanes(), n, add_square, x))};
   }
 
   Stat combine(const Stat& a, const Stat& b) const { return {hn::Add(a.squares, b.squares)}; }

@@ -113,11 +113,10 @@ Value reduce_blocks(int64_t blocks, bool split, const Block& block, Combine comb
 
 // ---- one span ----
 
-constexpr int64_t kChains = 4;      // accumulators side by side: an addition takes 3 or 4 cycles
-constexpr int64_t kChainAdds = 32;  // the most additions one of them takes
+constexpr int64_t kChainAdds = 32;  // the most additions an accumulator takes
 
-// step(accumulator, x...) over n elements in ascending order, in kChains accumulators that begin as `start`, merged at
-// the end. Lanes past the last element keep what they had.
+// step(accumulator, x...) over n elements in ascending order, in four accumulators that begin as `start` (an addition
+// takes 3 or 4 cycles), merged at the end. Lanes past the last element keep what they had.
 template <class Step, class Merge, class... In>
 HWY_INLINE VecF32 fold_span(int64_t n, VecF32 start, Step&& step, const Merge& merge, const In*... in) {
   const int64_t size = static_cast<int64_t>(lanes());
@@ -143,14 +142,31 @@ struct Larger {
   VecF32 operator()(VecF32 a, VecF32 b) const { return hn::Max(a, b); }  // may lose a NaN
 };
 
-// The sum that step(accumulator, x...) adds up, over n elements: chains of at most kChainAdds, then pairwise.
+// The sum that step(accumulator, x...) adds up, over n elements: chains of kChainAdds, then pairwise.
 template <class Step, class... In>
-HWY_INLINE VecF32 sum_span(int64_t n, Step&& step, const In*... in) {
-  const int64_t group = kChains * kChainAdds * static_cast<int64_t>(lanes());
-  const auto zero = hn::Zero(F32());
-  if (n <= group) return fold_span(n, zero, step, Plus(), in...);
+HWY_INLINE VecF32 sum_span(AlongRow, int64_t n, Step&& step, const In*... in) {
+  const int64_t group = 4 * kChainAdds * static_cast<int64_t>(lanes());
   PairwiseTree<VecF32, Plus> tree{Plus()};
-  for (int64_t i = 0; i < n; i += group) tree.push(fold_span(std::min(group, n - i), zero, step, Plus(), in + i...));
+  for (int64_t i = 0;; i += group) {
+    const VecF32 sum = fold_span(std::min(group, n - i), hn::Zero(F32()), step, Plus(), in + i...);
+    if (n <= group) return sum;
+    tree.push(sum);
+    if (n - i <= group) return tree.total();
+  }
+}
+
+// Of whole vectors, in a single chain: there are other strips to keep the adders busy, and those that are added without
+// a stage (reduce_sum) have a register each.
+template <class Step, class... In>
+HWY_INLINE VecF32 sum_span(AcrossRows, int64_t n, Step&& step, const In*... in) {
+  const int64_t size = static_cast<int64_t>(lanes()), group = kChainAdds * size;
+  PairwiseTree<VecF32, Plus> tree{Plus()};
+  int64_t i = 0;
+  do {
+    VecF32 sum = hn::Zero(F32());
+    for (const int64_t end = std::min(n, i + group); i < end; i += size) sum = step(sum, load_f32(in + i)...);
+    tree.push(sum);
+  } while (i < n);
   return tree.total();
 }
 
@@ -216,8 +232,18 @@ int64_t row_grain(int64_t length) {
   return std::max<int64_t>(1, grain_of(sizeof(T)) / std::max<int64_t>(1, length));
 }
 
-template <bool kStream, class T, class Op>
-void map_rows(const Op& op, const Rows& rows, const Call& call) {
+// f over a span. Out of line, as Op::block is: rows call it from several places, and each copy is long.
+template <class F, class Out, class... In>
+HWY_NOINLINE void map_span(bool stream, int64_t n, F f, Out* out, const In*... in) {
+  if (stream)
+    elementwise_span<true>(n, f, out, in...);
+  else
+    elementwise_span<false>(n, f, out, in...);
+}
+
+// stream: the output does not fit the cache.
+template <class T, class Op>
+void map_rows(const Op& op, const Rows& rows, const Call& call, bool stream) {
   using Stat = typename Op::Stat;
   const Loop& loop = rows.rows;
   T* const out = first<T>(call, loop, Op::kOut);
@@ -236,8 +262,7 @@ void map_rows(const Op& op, const Rows& rows, const Call& call) {
       const T* const x = in + at.at[Op::kIn];
       if constexpr (Op::kKept > 0) {
         if (keeps) {
-          auto f = op.map_kept(op.keep(AlongRow(), n, x, kept));
-          elementwise_span<kStream>(n, f, y, static_cast<const float*>(kept));
+          map_span(stream, n, op.map_kept(op.keep(AlongRow(), n, x, kept)), y, static_cast<const float*>(kept));
           continue;
         }
       }
@@ -247,10 +272,9 @@ void map_rows(const Op& op, const Rows& rows, const Call& call) {
       };
       const Stat stat = reduce_blocks<Stat>(blocks, split, stat_of, [&](Stat a, Stat b) { return op.combine(a, b); });
       const auto map_blocks = [&](int64_t b, int64_t last, auto& own_weights) {
-        auto f = op.map(stat);
         for (; b < last; ++b) {
           const int64_t from = b * kRowBlock, size = block_size(b);
-          std::apply([&](auto&... w) { elementwise_span<kStream>(size, f, y + from, x + from, w.at(from, size)...); },
+          std::apply([&](auto&... w) { map_span(stream, size, op.map(stat), y + from, x + from, w.at(from, size)...); },
                      own_weights);
         }
       };
@@ -261,10 +285,10 @@ void map_rows(const Op& op, const Rows& rows, const Call& call) {
       parallel_for(blocks, 1, [&](int64_t b, int64_t last) {
         auto own_weights = op.weights();
         map_blocks(b, last, own_weights);
-        if (kStream) hwy::FlushStream();
+        if (stream) hwy::FlushStream();
       });
     }
-    if (kStream) hwy::FlushStream();
+    if (stream) hwy::FlushStream();
   });
 }
 

@@ -45,19 +45,25 @@ constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(float);
 
 HWY_INLINE VecF32 load_f32(const float* p) { return hn::LoadU(F32(), p); }
 
-HWY_INLINE VecF32 load_f32(const bf16* p) {
-  const auto bits = hn::LoadU(U16(), reinterpret_cast<const uint16_t*>(p));
+HWY_INLINE VecF32 widen_bits(hn::Vec<U16> bits, bf16) {
   return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(U32(), bits)));
 }
 
-HWY_INLINE VecF32 load_f32(const f16* p) {
+HWY_INLINE VecF32 widen_bits(hn::Vec<U16> bits, f16) {
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR
+  HWY_ALIGN uint16_t half[kMaxLanes];
   HWY_ALIGN float wide[kMaxLanes];
-  for (size_t i = 0; i < lanes(); ++i) wide[i] = widen(p[i]);
+  hn::Store(bits, U16(), half);
+  for (size_t i = 0; i < lanes(); ++i) wide[i] = widen(f16{half[i]});
   return hn::Load(F32(), wide);
 #else
-  return hn::PromoteTo(F32(), hn::LoadU(F16(), reinterpret_cast<const hwy::float16_t*>(p)));
+  return hn::PromoteTo(F32(), hn::BitCast(F16(), bits));
 #endif
+}
+
+template <class T>
+HWY_INLINE VecF32 load_f32(const T* p) {
+  return widen_bits(hn::LoadU(U16(), reinterpret_cast<const uint16_t*>(p)), T());
 }
 
 // The narrowed bits of a vector, in the lower half of 32-bit lanes: nearest even, a NaN made quiet.
@@ -90,11 +96,52 @@ HWY_INLINE void store(VecF32 v, f16* p) {
 
 // ---- the first n lanes, n < lanes(); touch nothing beyond ----
 
+// n elements of T, n < kMaxLanes, in a few moves of constant size: a call of memcpy costs more than they do.
 template <class T>
-HWY_INLINE VecF32 load_f32_n(const T* p, size_t n, float fill = 0.0f) {
-  HWY_ALIGN T buffer[kMaxLanes];
-  for (size_t i = 0; i < lanes(); ++i) buffer[i] = narrow<T>(fill);
-  std::memcpy(buffer, p, n * sizeof(T));
+HWY_INLINE void copy_few(T* to, const T* from, size_t n) {
+  const auto move = [&](size_t count) {
+    if (!(n & count)) return;
+    std::memcpy(to, from, count * sizeof(T));
+    to += count;
+    from += count;
+  };
+  if constexpr (kMaxLanes > 16) move(16);
+  if constexpr (kMaxLanes > 8) move(8);
+  move(4);
+  move(2);
+  move(1);
+}
+
+#if HWY_TARGET == HWY_AVX2
+// The bits of n <= 4 elements of 16 bits.
+template <class T>
+HWY_INLINE uint64_t few_bits(const T* p, size_t n) {
+  uint64_t bits = 0;
+  if (n & 4) return std::memcpy(&bits, p, 8), bits;
+  uint16_t last = 0;
+  if (n & 1) std::memcpy(&last, p + (n & 2), 2);
+  if (n & 2) std::memcpy(&bits, p, 4);
+  return bits | static_cast<uint64_t>(last) << 16 * (n & 2);
+}
+#endif
+
+// Lanes from n on are 0.
+template <class T>
+HWY_INLINE VecF32 load_f32_n(const T* p, size_t n) {
+#if HWY_TARGET <= HWY_AVX2
+  if constexpr (std::is_same_v<T, float>) return hn::MaskedLoad(hn::FirstN(F32(), n), F32(), p);
+#endif
+#if HWY_TARGET == HWY_AVX2
+  // Through registers: a vector load of what was stored in pieces waits for the stores (a row of 17 took 1.4 times as
+  // long).
+  if constexpr (sizeof(T) == 2) {
+    const hn::Repartition<uint64_t, U16> d;
+    const auto low = hn::Set(d, few_bits(p, n < 4 ? n : 4)), high = hn::Set(d, n > 4 ? few_bits(p + 4, n - 4) : 0);
+    return widen_bits(hn::BitCast(U16(), hn::InterleaveLower(d, low, high)), T());
+  }
+#endif
+  HWY_ALIGN T buffer[kMaxLanes] = {};
+  copy_few(buffer, p, n);
   return load_f32(buffer);
 }
 
@@ -102,7 +149,7 @@ template <class T>
 HWY_INLINE void store_n(VecF32 v, T* p, size_t n) {
   HWY_ALIGN T buffer[kMaxLanes];
   store(v, buffer);
-  std::memcpy(p, buffer, n * sizeof(T));
+  copy_few(p, buffer, n);
 }
 
 // ---- one element ----

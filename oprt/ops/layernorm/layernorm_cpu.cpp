@@ -24,14 +24,14 @@ struct Layernorm : NoPreparation {
   };
 
   template <class Lanes, class T>
-  Stat block(Lanes, int64_t n, const T* x) const {
+  HWY_NOINLINE Stat block(Lanes, int64_t n, const T* x) const {
     const VecF32 count = hn::Set(F32(), static_cast<float>(Lanes::length(n)));
-    const VecF32 sum = Lanes::sum(sum_span(n, Plus(), x)), mean = hn::Div(sum, count);
+    const VecF32 sum = Lanes::sum(sum_span(Lanes(), n, Plus(), x)), mean = hn::Div(sum, count);
     const auto add_square = [mean](VecF32 squares, VecF32 v) {
       const VecF32 distance = hn::Sub(v, mean);
       return hn::MulAdd(distance, distance, squares);
     };
-    return {count, sum, Lanes::sum(sum_span(n, add_square, x))};
+    return {count, sum, Lanes::sum(sum_span(Lanes(), n, add_square, x))};
   }
 
   Stat combine(const Stat& a, const Stat& b) const {
@@ -81,7 +81,7 @@ constexpr Kernel<LayernormPlan> kKernels[] = {
     {"layernorm_row", run}, {"layernorm_columns", run}, {"layernorm_gathered_columns", run}};
 
 Status choose(const LayernormPlan& plan, const Call&, const Kernel<LayernormPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands))];
+  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands, kShortRow))];
   return {};
 }
 

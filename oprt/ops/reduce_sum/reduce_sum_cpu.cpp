@@ -35,7 +35,7 @@ void sum_rows(const Rows& rows, const T* in, T* out) {
     for (int64_t r = begin; r < end; ++r, at.advance(1)) {
       const T* const x = in + at.at[kIn];
       const auto sum_of = [&](int64_t b) {
-        return sum_span(std::min(kRowBlock, n - b * kRowBlock), Plus(), x + b * kRowBlock);
+        return sum_span(AlongRow(), std::min(kRowBlock, n - b * kRowBlock), Plus(), x + b * kRowBlock);
       };
       const VecF32 sum = AlongRow::sum(reduce_blocks<VecF32>(blocks, split, sum_of, Plus()));
       out[at.at[kOut]] = narrow<T>(hn::GetLane(sum));
@@ -43,33 +43,56 @@ void sum_rows(const Rows& rows, const T* in, T* out) {
   });
 }
 
+using Sums = StripStats<VecF32>;
+
+struct PlusStrips {
+  Sums operator()(Sums a, const Sums& b) const {
+    for (int64_t s = 0; s < kStrips; ++s) a.strip[s] = hn::Add(a.strip[s], b.strip[s]);
+    return a;
+  }
+};
+
+// Positions [0, n) of kColumns neighbouring rows, straight from memory: a register for each strip, and the order of
+// sum_span on staged ones.
+template <class T>
+Sums sum_whole_columns(const T* x, int64_t stride, int64_t n) {
+  PairwiseTree<Sums, PlusStrips> tree{PlusStrips()};
+  for (int64_t i = 0; i < n;) {
+    Sums sums;
+    for (VecF32& sum : sums.strip) sum = hn::Zero(F32());
+    for (const int64_t end = std::min(n, i + kChainAdds); i < end; ++i)
+      for (int64_t s = 0; s < kStrips; ++s)
+        sums.strip[s] = hn::Add(sums.strip[s], load_f32(x + i * stride + s * static_cast<int64_t>(lanes())));
+    tree.push(sums);
+  }
+  return tree.total();
+}
+
 template <class T>
 void sum_columns(const Rows& rows, const T* in, T* out, bool unit) {
-  using Sums = StripStats<VecF32>;
   const Loop& loop = rows.rows;
   const int64_t n = rows.length, stride = rows.axis_stride[kIn], size = static_cast<int64_t>(lanes());
   const int64_t blocks = std::max<int64_t>(1, ceil_div(n, kColumnBlock));  // an empty axis is one block of nothing
   const bool split = splits_rows(ceil_div(loop.count, kColumns), blocks);
   const int64_t grain = ceil_div(row_grain<T>(n), kColumns) * kColumns;
-  const auto plus = [](Sums a, const Sums& b) {
-    for (int64_t s = 0; s < kStrips; ++s) a.strip[s] = hn::Add(a.strip[s], b.strip[s]);
-    return a;
-  };
   parallel_for(loop.count, split ? loop.count : grain, [&](int64_t begin, int64_t end) {
     Odometer at(loop, begin);
     for (int64_t r = begin; r < end;) {
       const Columns columns(at, end - r, unit);
       r += columns.count;
       const auto sums_of = [&](int64_t b) {
-        HWY_ALIGN float stage[kStage];
-        const int64_t from = b * kColumnBlock, positions = std::min(kColumnBlock, n - from);
-        load_columns(columns, columns.offset[kIn], in + from * stride, stride, positions, stage);
+        const int64_t positions = std::min(kColumnBlock, n - b * kColumnBlock);
+        const T* const x = in + b * kColumnBlock * stride;
+        if (unit && columns.count == kColumns && n > 0)
+          return sum_whole_columns(x + columns.offset[kIn][0], stride, positions);
         Sums sums = {};
+        HWY_ALIGN float stage[kStage];
+        load_columns(columns, columns.offset[kIn], x, stride, positions, stage);
         for (int64_t s = 0; s < columns.strips(); ++s)
-          sums.strip[s] = sum_span(positions * size, Plus(), stage + s * positions * size);
+          sums.strip[s] = sum_span(AcrossRows(), positions * size, Plus(), stage + s * positions * size);
         return sums;
       };
-      const Sums sums = reduce_blocks<Sums>(blocks, split, sums_of, plus);
+      const Sums sums = reduce_blocks<Sums>(blocks, split, sums_of, PlusStrips());
       HWY_ALIGN float values[kColumns];
       for (int64_t s = 0; s < columns.strips(); ++s) hn::Store(sums.strip[s], F32(), values + s * size);
       store_sums(columns, loop, values, out);
@@ -78,7 +101,7 @@ void sum_columns(const Rows& rows, const T* in, T* out, bool unit) {
 }
 
 void reduce_sum_run(const ReduceSumPlan& plan, const Call& call) {
-  const RowPath path = row_path(plan.rows, 1);
+  const RowPath path = row_path(plan.rows, 1, kShortSum);
   with_float(plan.dtype, [&](auto t) {
     using T = decltype(t);
     T* const out = static_cast<T*>(call.data[0]) + plan.rows.rows.offset[kOut];
@@ -109,7 +132,7 @@ constexpr Kernel<ReduceSumPlan> kKernels[] = {
     {"reduce_sum_row", run}, {"reduce_sum_columns", run}, {"reduce_sum_gathered_columns", run}};
 
 Status choose(const ReduceSumPlan& plan, const Call&, const Kernel<ReduceSumPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, 1))];
+  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, 1, kShortSum))];
   return {};
 }
 

@@ -29,33 +29,34 @@ struct Softmax : NoPreparation {
   }
 
   template <class Lanes, class T>
-  Stat block(Lanes, int64_t n, const T* x) const {
+  HWY_NOINLINE Stat block(Lanes, int64_t n, const T* x) const {
     const VecF32 max = Lanes::max(max_span(n, x)), m = shift(max);
-    const auto add_exp = [m](VecF32 sum, VecF32 v) { return hn::Add(sum, exp_f32(hn::Sub(v, m))); };
-    return {max, Lanes::sum(sum_span(n, add_exp, x))};
+    const auto add_exp = [m](VecF32 sum, VecF32 v) { return hn::Add(sum, exp_nonpositive_f32(hn::Sub(v, m))); };
+    return {max, Lanes::sum(sum_span(Lanes(), n, add_exp, x))};
   }
 
   Stat combine(const Stat& a, const Stat& b) const {
     const VecF32 max = hn::Max(a.max, b.max), m = shift(max);
-    return {max, hn::MulAdd(a.sum, exp_f32(hn::Sub(a.max, m)), hn::Mul(b.sum, exp_f32(hn::Sub(b.max, m))))};
+    return {max, hn::MulAdd(a.sum, exp_nonpositive_f32(hn::Sub(a.max, m)),
+                            hn::Mul(b.sum, exp_nonpositive_f32(hn::Sub(b.max, m))))};
   }
 
   struct Map {
     VecF32 shift, scale;
-    VecF32 operator()(VecF32 x) const { return hn::Mul(exp_f32(hn::Sub(x, shift)), scale); }
+    VecF32 operator()(VecF32 x) const { return hn::Mul(exp_nonpositive_f32(hn::Sub(x, shift)), scale); }
   };
   Map map(const Stat& stat) const { return {shift(stat.max), hn::Div(hn::Set(F32(), 1.0f), stat.sum)}; }
 
   template <class Lanes, class T>
-  Stat keep(Lanes, int64_t n, const T* x, float* kept) const {
+  HWY_NOINLINE Stat keep(Lanes, int64_t n, const T* x, float* kept) const {
     const VecF32 max = Lanes::max(max_span(n, x)), m = shift(max);
     auto keep_exp = [m, kept](VecF32 sum, VecF32 v) mutable {
-      const VecF32 e = exp_f32(hn::Sub(v, m));
+      const VecF32 e = exp_nonpositive_f32(hn::Sub(v, m));
       store(e, kept);
       kept += lanes();
       return hn::Add(sum, e);
     };
-    return {max, Lanes::sum(sum_span(n, keep_exp, x))};
+    return {max, Lanes::sum(sum_span(Lanes(), n, keep_exp, x))};
   }
 
   struct MapKept {
@@ -90,7 +91,7 @@ constexpr Kernel<SoftmaxPlan> kKernels[] = {
     {"softmax_row", run}, {"softmax_columns", run}, {"softmax_gathered_columns", run}};
 
 Status choose(const SoftmaxPlan& plan, const Call&, const Kernel<SoftmaxPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands))];
+  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands, kShortRow))];
   return {};
 }
 
