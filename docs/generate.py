@@ -40,7 +40,8 @@ def section(header):
     name = header.stem
     summary = title.removeprefix(f"{name}: ")
     code = "\n".join([*types, *(re.sub(r"\n\s+", "\n    ", d.removeprefix("OPRT_API ")) for d in declarations)])
-    return f"## {name}\n\n{summary[0].upper()}{summary[1:]}\n\n```text\n" + "\n".join(body).strip("\n") + f"\n```\n\n```c\n{code}\n```\n"
+    text = "\n".join(body).strip("\n")
+    return f"## {name}\n\n{summary[0].upper()}{summary[1:]}\n\n```text\n{text}\n```\n\n```c\n{code}\n```\n"
 
 
 def own_headers():

@@ -4,8 +4,8 @@
     ... run the tests on that build ...
     python tests/coverage.py build/coverage
 
-An error branch is a line that returns a failure: `return invalid(...)`, `return fail(...)`, or an OPRT_TRY, which must have
-been left both ways. Exits 1 where one was never taken.
+An error branch is a line that returns a failure: `return invalid(...)`, `return fail(...)`, or an OPRT_TRY, which must
+have been left both ways. Exits 1 where one was never taken.
 """
 
 import json
@@ -58,7 +58,8 @@ def main():
             # The test of OPRT_TRY is a two-way branch: a branch never taken means one outcome was never seen.
             both = not is_try or all(taken for _, branches in counts for taken in branches)
             if not (ran and both):
-                missed.append(f"{source.relative_to(ROOT)}:{start}: {source.read_text().splitlines()[start - 1].strip()}")
+                line = source.read_text().splitlines()[start - 1].strip()
+                missed.append(f"{source.relative_to(ROOT)}:{start}: {line}")
     print("\n".join(missed))
     print(f"{total - len(missed)} of {total} error branches taken")
     sys.exit(1 if missed or not total else 0)

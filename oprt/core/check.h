@@ -20,8 +20,7 @@ Status check_same_dtype(const char* op, const char* argument, const View& v, con
 Status check_same_dtype_or_f32(const char* op, const char* argument, const View& v, const char* other_name,
                                const View& other);
 
-Status check_same_shape(const char* op, const char* argument, const View& v, const char* other_name,
-                        const View& other);
+Status check_same_shape(const char* op, const char* argument, const View& v, const char* other_name, const View& other);
 
 // v has exactly this shape.
 Status check_shape(const char* op, const char* argument, const View& v, const int64_t* shape, int ndim);

@@ -46,8 +46,7 @@ Loop make_loop(const oprt_tensor_view_t* const* views, int operands) {
     const Axis& inner = axes[d];
     const int outer = loop.rank - 1;
     bool merges = outer >= 0;
-    for (int i = 0; merges && i < operands; ++i)
-      merges = loop.strides[i][outer] == inner.strides[i] * inner.length;
+    for (int i = 0; merges && i < operands; ++i) merges = loop.strides[i][outer] == inner.strides[i] * inner.length;
     const int at = merges ? outer : loop.rank++;
     loop.shape[at] = merges ? loop.shape[outer] * inner.length : inner.length;
     for (int i = 0; i < operands; ++i) loop.strides[i][at] = inner.strides[i];

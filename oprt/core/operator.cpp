@@ -22,8 +22,8 @@ Status check_aliasing(const oprt_operator_descriptor& desc, void* const* data) {
     for (int i = 0; i < op.operand_count; ++i) {
       const bool two_outputs = op.operands[i].role == Role::kOutput;
       if (i == o || (two_outputs && i < o) || !present(desc.views[i]) || is_empty(desc.views[i])) continue;
-      const bool exactly = data[i] == data[o] && desc.views[i].dtype == desc.views[o].dtype &&
-                           same_layout(desc.views[i], desc.views[o]);
+      const bool exactly =
+          data[i] == data[o] && desc.views[i].dtype == desc.views[o].dtype && same_layout(desc.views[i], desc.views[o]);
       if (exactly && op.operands[i].role == Role::kInPlaceInput) continue;
       const Overlap found = overlap(desc.views[o], data[o], desc.views[i], data[i]);
       if (found == Overlap::kNo) continue;
@@ -32,8 +32,7 @@ Status check_aliasing(const oprt_operator_descriptor& desc, void* const* data) {
               ? std::string("exactly the memory of ") + op.operands[i].name + ", or memory apart from it"
               : std::string("memory apart from ") + op.operands[i].name;
       return invalid(op.name, op.operands[o].name, expected,
-                     found == Overlap::kYes ? "an overlap"
-                                            : "two layouts too intricate to tell apart in bounded work");
+                     found == Overlap::kYes ? "an overlap" : "two layouts too intricate to tell apart in bounded work");
     }
   }
   return {};
@@ -46,17 +45,17 @@ Status check_outputs_distinct(const oprt_operator_descriptor& desc) {
     const Overlap found = self_overlap(desc.views[o]);
     if (found == Overlap::kNo) continue;
     const std::string strides = "strides " + text(desc.views[o].strides, desc.views[o].ndim);
-    return invalid(op.name, op.operands[o].name, "an address of its own for every element",
-                   found == Overlap::kYes ? strides + " that repeat one"
-                                          : strides + ", too intricate to decide in bounded work");
+    return invalid(
+        op.name, op.operands[o].name, "an address of its own for every element",
+        found == Overlap::kYes ? strides + " that repeat one" : strides + ", too intricate to decide in bounded work");
   }
   return {};
 }
 
 Status check_alignment(const OperatorInfo& op, int i, const View& v, const void* data) {
   if (reinterpret_cast<uintptr_t>(data) % size_of(v.dtype) == 0) return {};
-  return invalid(op.name, op.operands[i].name,
-                 "an address that is a multiple of " + text(size_of(v.dtype)) + " bytes", address(data));
+  return invalid(op.name, op.operands[i].name, "an address that is a multiple of " + text(size_of(v.dtype)) + " bytes",
+                 address(data));
 }
 
 }  // namespace
@@ -136,8 +135,7 @@ Status settle(oprt_operator_descriptor* desc) {
 Status check_descriptor(const OperatorInfo& op, const oprt_operator_descriptor* desc) {
   if (!desc) return invalid(op.name, "desc", "a descriptor", "a null pointer");
   if (desc->op != &op)
-    return invalid(op.name, "desc", std::string("a descriptor of ") + op.name,
-                   std::string("one of ") + desc->op->name);
+    return invalid(op.name, "desc", std::string("a descriptor of ") + op.name, std::string("one of ") + desc->op->name);
   return {};
 }
 

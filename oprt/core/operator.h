@@ -134,8 +134,8 @@ oprt_status_t create(const Operator<Plan>& op, oprt_operator_descriptor_t* desc,
 
 // The body of oprt_execute_<op>; data in the order of the operands.
 template <class Plan>
-oprt_status_t execute(const Operator<Plan>& op, oprt_operator_descriptor_t desc, void* workspace,
-                      size_t workspace_size, std::initializer_list<const void*> data, oprt_stream_t stream) noexcept {
+oprt_status_t execute(const Operator<Plan>& op, oprt_operator_descriptor_t desc, void* workspace, size_t workspace_size,
+                      std::initializer_list<const void*> data, oprt_stream_t stream) noexcept {
   return guarded(op.name, [&]() -> Status {
     Call call = {};
     int i = 0;

@@ -19,10 +19,9 @@ class [[nodiscard]] Status {
 };
 
 // Returns from the enclosing function with the first status that is not ok.
-#define OPRT_TRY(expression)                                          \
-  do {                                                                \
-    if (::oprt::Status oprt_status = (expression); !oprt_status.ok()) \
-      return oprt_status;                                             \
+#define OPRT_TRY(expression)                                                              \
+  do {                                                                                    \
+    if (::oprt::Status oprt_status = (expression); !oprt_status.ok()) return oprt_status; \
   } while (0)
 
 // Writes the thread's message as "<op>: <argument>: expected <expected>, got <got>" and returns the status.

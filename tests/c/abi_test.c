@@ -125,10 +125,16 @@ OPERATOR(add_rmsnorm, (D *, V, V, V, V, V, int64_t, float), DATA_2_3);
 OPERATOR(embedding, (D *, V, V, V), DATA_1_2);
 OPERATOR(matmul, (D *, V, V, V, oprt_matmul_t, const oprt_matmul_options_t *), DATA_1_3);
 
+OPERATOR(gelu, (D *, V, V, oprt_gelu_t), DATA_1_1);
+OPERATOR(silu, (D *, V, V), DATA_1_1);
+OPERATOR(silu_and_mul, (D *, V, V), DATA_1_1);
+OPERATOR(gelu_and_mul, (D *, V, V, oprt_gelu_t), DATA_1_1);
 OPERATOR(rope, (D *, V, V, V, V, V, oprt_rope_t), DATA_1_4);
 oprt_status_t (*rope_table)(float *, float *, int64_t, int64_t, double, const oprt_rope_scaling_t *) = oprt_rope_table;
 const char *(*matmul_library)(void) = oprt_matmul_library;
 
+PIN(OPRT_GELU_ERF == 0);
+PIN(OPRT_GELU_TANH == 1);
 PIN(OPRT_ROPE_INTERLEAVED == 0);
 PIN(OPRT_ROPE_HALF == 1);
 PIN(OPRT_ROPE_SCALING_NONE == 0);

@@ -1,4 +1,4 @@
-"""Every instruction set that the kernels were compiled for and this machine has: chosen by OPRT_CPU_TARGET, and right."""
+"""Every instruction set that kernels were compiled for and this machine has: chosen by OPRT_CPU_TARGET, and right."""
 
 import json
 import os

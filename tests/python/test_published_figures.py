@@ -1,7 +1,7 @@
 """The largest absolute errors that an earlier library published for its kernels, on the inputs it published them for.
 
-oprt must be no worse: |got - reference| <= figure + half a unit in the last place of the output. The reference is float64
-NumPy on the inputs as rounded to the dtype.
+oprt must be no worse: |got - reference| <= figure + half a unit in the last place of the output. The reference is
+float64 NumPy on the inputs as rounded to the dtype.
 """
 
 import math
@@ -27,7 +27,9 @@ def half_ulp(values, dtype):
 
 def check(got, reference, figure):
     error = np.abs(got.astype(np.float64) - reference)
-    assert np.all(error <= figure + half_ulp(reference, got.dtype)), f"largest error {error.max():.3g}, allowed {figure}"
+    assert np.all(error <= figure + half_ulp(reference, got.dtype)), (
+        f"largest error {error.max():.3g}, allowed {figure}"
+    )
 
 
 @pytest.mark.parametrize("dtype, figure", [(F32, 7.2e-7), (BF16, 7.0e-3)], ids=["f32", "bf16"])

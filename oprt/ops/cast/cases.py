@@ -2,8 +2,6 @@
 
 from math import inf, nan
 
-import numpy as np
-
 from operator_runtime.testing import (
     BITS,
     DTYPE,
@@ -45,7 +43,9 @@ def cases(d):
     ties = [1 + k * 2.0**-p + e for p in (8, 11) for k in (1, 3) for e in (0, 2.0**-23, -(2.0**-23))]
     yield case("ties to even", ties + [-x for x in ties])
     yield case("the largest of f16 and past it", [65504, 65519, 65520, 65536, 1e38, -65504, -65519, -65520, -65536])
-    yield case("subnormals of f16", [2.0**-24, 2.0**-25, 1.5 * 2.0**-25, 3 * 2.0**-25, 2.0**-14, 2.0**-15 * 1.001, -(2.0**-26)])
+    yield case(
+        "subnormals of f16", [2.0**-24, 2.0**-25, 1.5 * 2.0**-25, 3 * 2.0**-25, 2.0**-14, 2.0**-15 * 1.001, -(2.0**-26)]
+    )
     for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
         yield case(f"switch, n={n}", n)
 
@@ -54,7 +54,9 @@ def errors(d):
     out = d.tensor((2, 4), dtype=d.out_dtype)
     yield Error("shape", INVALID, Call(d.tensor((2, 3)), out=out), says=("cast", "in", "[2, 4]", "[2, 3]"))
     integers = d.tensor((2, 3), dtype="i32")
-    yield Error("from integers", DTYPE, Call(integers, out=d.tensor((2, 3), dtype=d.out_dtype)), says=("cast", "in", "i32"))
+    yield Error(
+        "from integers", DTYPE, Call(integers, out=d.tensor((2, 3), dtype=d.out_dtype)), says=("cast", "in", "i32")
+    )
     yield Error("to integers", DTYPE, Call(d.tensor((2, 3)), out=integers), says=("cast", "out", "i32"))
 
 

@@ -3,7 +3,6 @@
 from math import inf, nan
 
 import numpy as np
-
 from operator_runtime.testing import (
     BITS,
     DTYPE,

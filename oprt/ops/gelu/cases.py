@@ -3,7 +3,6 @@
 from math import erfc, inf, nan, pi, sqrt
 
 import numpy as np
-
 from operator_runtime.testing import INVALID, Bench, Call, Case, Error, Suite, dense, normal, signed_log
 
 FORMS = ("none", "tanh")
@@ -47,11 +46,15 @@ def cases(d):
         for n in (6, 64, 67):  # the tail alone, whole vectors, both
             x = Call(np.resize(specials, n), approximate=form)
             yield Case(f"C12 NaN is kept, {form}, n={n}", x, np.resize(right, n), layouts=("contiguous", "in place"))
-        yield Case(f"C16 the exponential overflows, {form}", Call(np.repeat([far, np.negative(far)], 3), approximate=form))
+        yield Case(
+            f"C16 the exponential overflows, {form}", Call(np.repeat([far, np.negative(far)], 3), approximate=form)
+        )
         yield Case(f"x in +-14, {form}", Call(d.tensor(20_001, dense(14)), approximate=form))
         yield Case(f"x out to +-100, {form}", Call(d.tensor(20_001, dense(100)), approximate=form))
         for n in range(1, 68):
-            yield Case(f"C29 in place, {form}, n={n}", Call(d.tensor(n, dense(5)), approximate=form), layouts=("in place",))
+            yield Case(
+                f"C29 in place, {form}, n={n}", Call(d.tensor(n, dense(5)), approximate=form), layouts=("in place",)
+            )
     # At 2.699 the forms differ by 4.73e-4, 4 spacings of f16 and 4000 bounds of f32; in bf16 they round alike.
     yield Case("C17 the definition", Call([2.699, 1.0, -1.0], approximate="none"))
     yield Case("C17 the approximation", Call([2.699, 1.0, -1.0], approximate="tanh"))

@@ -3,7 +3,6 @@
 from math import erfc, inf, nan, pi, sqrt
 
 import numpy as np
-
 from operator_runtime.testing import INVALID, Bench, Call, Case, Error, Suite, dense, normal, signed_log, without
 
 FORMS = ("none", "tanh")
@@ -68,12 +67,37 @@ def cases(d):
 
 
 def errors(d):
-    yield Error("odd", INVALID, Call(d.tensor((2, 7)), out=(2, 3), approximate="none"), says=("gelu_and_mul", "in", "3 of out", "[2, 7]"))
-    yield Error("not double", INVALID, Call(d.tensor((2, 3)), out=(2, 3), approximate="none"), says=("gelu_and_mul", "in", "[2, 3]"))
-    yield Error("rows", INVALID, Call(d.tensor((3, 6)), out=(2, 3), approximate="none"), says=("gelu_and_mul", "in", "[2, 3]", "[3, 3]"))
-    yield Error("rank 0", INVALID, Call(d.tensor((2,)), out=(), approximate="none"), says=("gelu_and_mul", "out", "rank 1 or more", "rank 0"))
+    yield Error(
+        "odd",
+        INVALID,
+        Call(d.tensor((2, 7)), out=(2, 3), approximate="none"),
+        says=("gelu_and_mul", "in", "3 of out", "[2, 7]"),
+    )
+    yield Error(
+        "not double",
+        INVALID,
+        Call(d.tensor((2, 3)), out=(2, 3), approximate="none"),
+        says=("gelu_and_mul", "in", "[2, 3]"),
+    )
+    yield Error(
+        "rows",
+        INVALID,
+        Call(d.tensor((3, 6)), out=(2, 3), approximate="none"),
+        says=("gelu_and_mul", "in", "[2, 3]", "[3, 3]"),
+    )
+    yield Error(
+        "rank 0",
+        INVALID,
+        Call(d.tensor((2,)), out=(), approximate="none"),
+        says=("gelu_and_mul", "out", "rank 1 or more", "rank 0"),
+    )
     both = np.zeros((2, 6), np.float32)
-    yield Error("C29 the output in the input", INVALID, Call(both, out=both[:, :3], approximate="none"), says=("gelu_and_mul", "out", "in"))
+    yield Error(
+        "C29 the output in the input",
+        INVALID,
+        Call(both, out=both[:, :3], approximate="none"),
+        says=("gelu_and_mul", "out", "in"),
+    )
 
 
 def benchmarks(d):

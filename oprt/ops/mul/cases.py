@@ -3,7 +3,6 @@
 from math import inf, nan
 
 import numpy as np
-
 from operator_runtime.testing import DTYPE, INVALID, Bench, Call, Case, Error, Suite, normal, signed_log, uniform
 
 
@@ -29,7 +28,11 @@ def cases(d):
     rows, row = d.tensor((262_144, 64)), d.tensor((1, 64))
     if d.dtype == "f32":
         yield Case("C04 a row broadcast over 262,144", Call(rows, row))
-    yield Case("C04 outer axes of more than 65,535", Call(d.tensor((300, 301, 2)), d.tensor((300, 1, 2))), layouts=("transposed",))
+    yield Case(
+        "C04 outer axes of more than 65,535",
+        Call(d.tensor((300, 301, 2)), d.tensor((300, 1, 2))),
+        layouts=("transposed",),
+    )
     a, b, c = d.tensor((4, 3)), d.tensor((4, 1)), d.tensor((1, 3))
     yield Case("C27 transposed and broadcast along rows", Call(a, b), layouts=("transposed", "padded", "negative"))
     yield Case("C27 transposed and broadcast along columns", Call(a, c), layouts=("transposed", "padded", "negative"))
@@ -46,7 +49,9 @@ def errors(d):
     yield Error("C24 an integer", DTYPE, Call(d.tensor((2, 3), dtype="i32"), x, out=(2, 3)), says=("mul", "a", "i32"))
     for name, shape in (("shape (1)", (1,)), ("rank 0", ())):
         other = d.tensor(shape, dtype="f16" if d.dtype == "f32" else "f32")
-        yield Error(f"C24 mixed, {name}", DTYPE, Call(d.tensor(shape), other, out=shape), says=("mul", "b", other.dtype))
+        yield Error(
+            f"C24 mixed, {name}", DTYPE, Call(d.tensor(shape), other, out=shape), says=("mul", "b", other.dtype)
+        )
 
 
 def benchmarks(d):
