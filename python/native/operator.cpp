@@ -40,23 +40,6 @@ oprt_backend_t parse_backend(const char* op, PyObject* object) {
   throw nb::python_error();
 }
 
-Scalar parse_scalar(const OperatorInfo& op, const ScalarInfo& info, PyObject* object) {
-  Scalar scalar;
-  if (info.kind == ScalarKind::f64) {
-    scalar.f64 = PyFloat_AsDouble(object);
-    if (scalar.f64 == -1.0 && PyErr_Occurred())
-      raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "a number", Py_TYPE(object)->tp_name);
-    return scalar;
-  }
-  const nb::object index = nb::steal(PyNumber_Index(object));
-  if (!index.is_valid())
-    raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "an integer", Py_TYPE(object)->tp_name);
-  scalar.i64 = PyLong_AsLongLong(index.ptr());
-  if (scalar.i64 == -1 && PyErr_Occurred())
-    raise_argument(OPRT_ERR_INVALID_ARG, op.name, info.name, "an integer of 64 bits", nb::str(index).c_str());
-  return scalar;
-}
-
 // k(backend, *views, *scalars): create, execute, destroy. A type slot rather than a bound method, for its speed.
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
   try {
@@ -105,6 +88,22 @@ const OperatorInfo& find(const char* name) {
 
 std::span<const OperatorInfo> operators() { return kOperators; }
 
+Scalar parse_scalar(const char* op, const ScalarInfo& info, PyObject* object) {
+  Scalar scalar;
+  if (info.kind == ScalarKind::f64) {
+    scalar.f64 = PyFloat_AsDouble(object);
+    if (scalar.f64 == -1.0 && PyErr_Occurred())
+      raise_argument(OPRT_ERR_INVALID_ARG, op, info.name, "a number", Py_TYPE(object)->tp_name);
+    return scalar;
+  }
+  const nb::object index = nb::steal(PyNumber_Index(object));
+  if (!index.is_valid()) raise_argument(OPRT_ERR_INVALID_ARG, op, info.name, "an integer", Py_TYPE(object)->tp_name);
+  scalar.i64 = PyLong_AsLongLong(index.ptr());
+  if (scalar.i64 == -1 && PyErr_Occurred())
+    raise_argument(OPRT_ERR_INVALID_ARG, op, info.name, "an integer of 64 bits", nb::str(index).c_str());
+  return scalar;
+}
+
 Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> arguments) {
   const size_t wanted = 1 + op.views.size() + op.scalars.size();
   if (arguments.size() != wanted)
@@ -124,7 +123,7 @@ Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> argument
   for (int i = op.outputs; i < op.view_count(); ++i) take_view(i, Use::kInput);
   for (int i = 0; i < op.outputs; ++i) take_view(i, Use::kOutput);
   for (size_t i = 0; i < op.scalars.size(); ++i)
-    scalars[i] = parse_scalar(op, op.scalars[i], arguments[1 + op.views.size() + i]);
+    scalars[i] = parse_scalar(op.name, op.scalars[i], arguments[1 + op.views.size() + i]);
 }
 
 Descriptor::Descriptor(const OperatorInfo& op, const Arguments& arguments) : op_(op) {

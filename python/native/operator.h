@@ -55,6 +55,9 @@ struct Arguments {
   Scalar scalars[kMaxScalars];
 };
 
+// A Python number; what is none is refused by name.
+Scalar parse_scalar(const char* op, const ScalarInfo& info, PyObject* object);
+
 // A descriptor made for the arguments, with the backend they name in force for the length of create alone.
 class Descriptor {
  public:

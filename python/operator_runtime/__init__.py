@@ -12,7 +12,6 @@ lives.
 import importlib
 import pkgutil
 
-from operator_runtime import _native
 from operator_runtime import ops as _ops
 from operator_runtime._native import PreparedOp
 from operator_runtime.backend import Backend, normalize_backend
@@ -29,8 +28,6 @@ __all__ = [
 
 # Every module of ops/ is an operator; its public names are the package's.
 for _module_info in pkgutil.iter_modules(_ops.__path__):
-    if _module_info.name not in _native.operators():
-        continue
     _module = importlib.import_module(f"{_ops.__name__}.{_module_info.name}")
     globals().update({name: getattr(_module, name) for name in _module.__all__})
     __all__ += _module.__all__

@@ -136,7 +136,9 @@ def empty(op: _native.Operator, shape_of: Callable[..., Shape], *inputs: T) -> T
 def finish(out: Any) -> Any:
     """What the caller gets for a result that like() or empty() allocated."""
     if type(out) is _native.Allocation:
-        return sys.modules["jax"].dlpack.from_dlpack(out)
+        from jax.dlpack import from_dlpack
+
+        return from_dlpack(out)
     return out
 
 
@@ -152,10 +154,10 @@ def broadcast_shape(a: Shape, b: Shape) -> Shape:
     return longer[:lead] + tuple(n if m == 1 else m for m, n in pairs)
 
 
-def choice(op: _native.Operator, argument: str, values: dict[Any, int], name: Any) -> int:
+def choice(op: str, argument: str, values: dict[Any, int], name: Any) -> int:
     """The C enum's value of a name."""
     try:
         return values[name]
     except (KeyError, TypeError):
         names = ", ".join(map(repr, values))
-        raise InvalidArgumentError(f"{op.name}: {argument}: expected one of {names}, got {name!r}") from None
+        raise InvalidArgumentError(f"{op}: {argument}: expected one of {names}, got {name!r}") from None

@@ -17,14 +17,14 @@ _FORMS = {"none": 0, "tanh": 1}  # oprt_gelu_t
 
 def gelu(src: T, approximate: str, backend: BackendName = None) -> T:
     """gelu of src; the result has its shape and dtype."""
-    return finish(_gelu(backend, like(_gelu, src), src, choice(_gelu, "approximate", _FORMS, approximate)))
+    return finish(_gelu(backend, like(_gelu, src), src, choice("gelu", "approximate", _FORMS, approximate)))
 
 
 def gelu_(out: T, src: T, approximate: str, backend: BackendName = None) -> T:
     """gelu of src into out; src broadcasts to it, and out may be src. Returns out."""
-    return _gelu(backend, out, src, choice(_gelu, "approximate", _FORMS, approximate))
+    return _gelu(backend, out, src, choice("gelu", "approximate", _FORMS, approximate))
 
 
 def prepare_gelu(out: T, src: T, approximate: str, backend: BackendName = None) -> PreparedOp:
     """gelu_ checked once, to be run many times."""
-    return _gelu.prepare(backend, out, src, choice(_gelu, "approximate", _FORMS, approximate))
+    return _gelu.prepare(backend, out, src, choice("gelu", "approximate", _FORMS, approximate))

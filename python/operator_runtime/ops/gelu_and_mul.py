@@ -18,17 +18,17 @@ _FORMS = {"none": 0, "tanh": 1}  # oprt_gelu_t
 def gelu_and_mul(src: T, approximate: str, backend: BackendName = None) -> T:
     """The gated product of src, [..., 2 d] with the gate first; the result is [..., d]."""
     out = empty(_gelu_and_mul, _halved, src)
-    return finish(_gelu_and_mul(backend, out, src, choice(_gelu_and_mul, "approximate", _FORMS, approximate)))
+    return finish(_gelu_and_mul(backend, out, src, choice("gelu_and_mul", "approximate", _FORMS, approximate)))
 
 
 def gelu_and_mul_(out: T, src: T, approximate: str, backend: BackendName = None) -> T:
     """The gated product of src, [..., 2 d], into out, [..., d], which shares no memory with it. Returns out."""
-    return _gelu_and_mul(backend, out, src, choice(_gelu_and_mul, "approximate", _FORMS, approximate))
+    return _gelu_and_mul(backend, out, src, choice("gelu_and_mul", "approximate", _FORMS, approximate))
 
 
 def prepare_gelu_and_mul(out: T, src: T, approximate: str, backend: BackendName = None) -> PreparedOp:
     """gelu_and_mul_ checked once, to be run many times."""
-    return _gelu_and_mul.prepare(backend, out, src, choice(_gelu_and_mul, "approximate", _FORMS, approximate))
+    return _gelu_and_mul.prepare(backend, out, src, choice("gelu_and_mul", "approximate", _FORMS, approximate))
 
 
 def _halved(shape):

@@ -63,8 +63,8 @@ def prepare_matmul(
 
 def _options(algorithm, activation, allow_tf32):
     return (
-        choice(_matmul, "algorithm", _ALGORITHMS, algorithm),
-        choice(_matmul, "activation", _ACTIVATIONS, activation),
+        choice("matmul", "algorithm", _ALGORITHMS, algorithm),
+        choice("matmul", "activation", _ACTIVATIONS, activation),
         allow_tf32,
     )
 
