@@ -6,6 +6,12 @@
 
 #include "operators.h"
 
+#ifdef __SANITIZE_THREAD__
+// The C library frees the thread-local storage of threads that the matrix library's OpenMP made and ended; the dynamic
+// loader, which does it under its own lock, is not instrumented.
+extern "C" const char* __tsan_default_suppressions() { return "race:dl_deallocate_tls\n"; }
+#endif
+
 namespace oprt_test {
 namespace {
 
