@@ -18,6 +18,8 @@ def draw(d):
 
 def cases(d):
     yield Case("FILL IN: an input whose answer is known", Call([0.0, 1.0]))
+    for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
+        yield Case(f"switch, n={n}", Call(d.tensor(n)))
 
 
 def errors(d):

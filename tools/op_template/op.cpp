@@ -6,7 +6,7 @@
 namespace oprt {
 namespace {
 
-const Operator<@Op@Plan> k@Op@{
+const Operator<ElementwisePlan> k@Op@{
     "@op@", {{"out", Role::kOutput}, {"in", Role::kInPlaceInput}}, &@op@_cpu, OPRT_GPU(@op@_gpu)};
 
 }  // namespace
@@ -16,14 +16,8 @@ using namespace oprt;
 
 oprt_status_t oprt_create_@op@_descriptor(oprt_operator_descriptor_t* desc, const oprt_tensor_view_t* out,
                                           const oprt_tensor_view_t* in) {
-  return create(k@Op@, desc, {out, in}, [&](@Op@Plan& plan, const View* views) -> Status {
-    View source = views[1];
-    OPRT_TRY(check_float("@op@", "out", views[0]));
-    OPRT_TRY(check_same_dtype("@op@", "in", source, "out", views[0]));
-    OPRT_TRY(check_broadcast("@op@", "in", &source, "out", views[0]));
-    plan = {make_loop(views[0], source), views[0].dtype};
-    return {};
-  });
+  return create(k@Op@, desc, {out, in},
+                [&](ElementwisePlan& plan, const View* views) { return plan_elementwise(k@Op@, views, &plan); });
 }
 
 oprt_status_t oprt_get_@op@_workspace_size(oprt_operator_descriptor_t desc, size_t* size) {

@@ -16,8 +16,8 @@ struct @Op@ {
   }
 };
 
-void @op@_run(const @Op@Plan& plan, const Call& call) {
-  with_float(plan.dtype, [&](auto t) { elementwise<decltype(t), 1>(plan.loop, call, @Op@{}); });
+void @op@_run(const ElementwisePlan& plan, const Call& call, ElementwisePath path) {
+  with_float(plan.dtype, [&](auto t) { elementwise<decltype(t), 1>(path, plan.loop, call, @Op@{}); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -26,25 +26,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace oprt {
-namespace {
-
-HWY_EXPORT(@op@_run);
-
-Status run(const @Op@Plan& plan, const Call& call) {
-  HWY_DYNAMIC_DISPATCH(@op@_run)(plan, call);
-  return {};
-}
-
-constexpr Kernel<@Op@Plan> kKernels[] = {{"@op@_contiguous", run}, {"@op@_rows", run}, {"@op@_strided", run}};
-
-Status choose(const @Op@Plan& plan, const Call&, const Kernel<@Op@Plan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(elementwise_path(plan.loop))];
-  return {};
-}
-
-}  // namespace
-
-const Backend<@Op@Plan> @op@_cpu = {kKernels, 3, choose, nullptr};
-
+OPRT_ELEMENTWISE_BACKEND(@op@, ElementwisePlan);
 }  // namespace oprt
 #endif

@@ -1,16 +1,10 @@
 #pragma once
 
-#include "oprt/core/call.h"
-#include "oprt/core/dtype.h"
+#include "oprt/core/elementwise.h"
 
 namespace oprt {
 
-struct @Op@Plan {
-  Loop loop;  // out, in
-  oprt_dtype_t dtype;
-};
-
-extern const Backend<@Op@Plan> @op@_cpu;
-extern const Backend<@Op@Plan> @op@_gpu;
+extern const Backend<ElementwisePlan> @op@_cpu;
+extern const Backend<ElementwisePlan> @op@_gpu;
 
 }  // namespace oprt
