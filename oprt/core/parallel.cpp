@@ -20,9 +20,19 @@ int parallel_threads() {
   return std::max(1, wanted ? std::atoi(wanted) : static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+OneThread::OneThread(bool) : before_(0) {}
+OneThread::~OneThread() = default;
+
 #else
 
 int parallel_threads() { return omp_in_parallel() ? 1 : omp_get_max_threads(); }
+
+OneThread::OneThread(bool wanted) : before_(wanted ? omp_get_max_threads() : 0) {
+  if (before_) omp_set_num_threads(1);
+}
+OneThread::~OneThread() {
+  if (before_) omp_set_num_threads(before_);
+}
 
 #endif
 

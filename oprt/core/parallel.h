@@ -32,4 +32,15 @@ void parallel_for(int64_t count, int64_t grain, Body&& body) {
 // Threads that parallel_for would use at most, for workspace sizes. At least 1.
 int parallel_threads();
 
+// While it lives, what the calling thread starts stays on it, parallel regions of an OpenMP library included.
+class OneThread {
+ public:
+  explicit OneThread(bool wanted);
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+
+ private:
+  int before_;  // threads to return to; 0 where nothing was changed
+};
+
 }  // namespace oprt

@@ -102,7 +102,8 @@ HWY_INLINE void vector_by_rows(const MatmulPlan& plan, const T* a, const T* b, f
 template <class T>
 void vector(const MatmulPlan& plan, const Call& call) {
   constexpr int64_t kRun = 1024;  // sums on the stack: 4 KiB, in L1 beside four rows of b
-  parallel_for(plan.batch.count * plan.n, grain_of_products(plan.k), [&](int64_t begin, int64_t end) {
+  const int64_t grain = grain_of_products(plan.k / 4);  // a vector's multiplications cost a quarter, or less
+  parallel_for(plan.batch.count * plan.n, grain, [&](int64_t begin, int64_t end) {
     HWY_ALIGN float sums[kRun];
     for (Place2d at(plan, begin); begin < end;) {
       const int64_t n = std::min({kRun, plan.n - at.column, end - begin});
@@ -139,6 +140,7 @@ bool library_product(const MatmulPlan& plan, const Call& call, const LibraryLayo
   float* sums = panels + layout.out_at;
   if constexpr (std::is_same_v<T, float>)
     if (!layout.out.packed) sums = first<T>(call, plan.batch, 0) + at.at[0];
+  const OneThread alone(products_of(plan) <= kAlone);
   if (!matmul_library().sgemm(layout.a.turned, layout.b.turned, plan.m, plan.n, plan.k, a, layout.a.distance, b,
                               layout.b.distance, sums, layout.out.distance))
     return false;
@@ -215,11 +217,15 @@ bool library_takes(const MatmulPlan& plan) {
   return matmul_library().sgemm && library_layout(plan).largest <= matmul_library().limit;
 }
 
+// Multiplications up to which AUTO takes the tiled kernel rather than a call of the library: 16^3 takes 1.7 us by either.
+constexpr double kSmall = 16 * 16 * 16;
+
 Strategy strategy(const MatmulPlan& plan) {
   if (plan.algorithm == OPRT_MATMUL_NAIVE || plan.k == 0) return kNaive;
   if (plan.algorithm == OPRT_MATMUL_TILED) return kTiled;
   if (plan.algorithm == OPRT_MATMUL_LIBRARY) return kLibrary;
   if (plan.m == 1 && (plan.b.row == 1 || plan.b.column == 1)) return kVector;
+  if (products_of(plan) <= kSmall) return kTiled;
   return library_takes(plan) ? kLibrary : kTiled;
 }
 
