@@ -1,6 +1,7 @@
-"""The same transformer in float64 NumPy, one sentence at a time: no padding, no mask, no batch, no oprt.
+"""The same transformer in float64 NumPy, without padding, mask, fused products or oprt.
 
-It shares only the checkpoint with model.py, so that the two can check each other.
+x holds all sentences' tokens one after another, [tokens, hidden]; attention looks at one sentence's rows at a time.
+Only the checkpoint is shared with model.py, so that the two can check each other.
 """
 
 import functools
@@ -33,27 +34,32 @@ def embed(checkpoint, token_ids):
         variance = (centred * centred).mean(axis=-1, keepdims=True)
         return centred / np.sqrt(variance + checkpoint.eps) * weight(f"{name}.weight") + weight(f"{name}.bias")
 
+    ends = np.cumsum([len(ids) for ids in token_ids])[:-1]
+
+    def sentences(x):
+        return np.split(x, ends)
+
     def heads(x):  # [tokens, hidden] -> [heads, tokens, head_dim]
         return x.reshape(len(x), checkpoint.heads, -1).transpose(1, 0, 2)
 
-    def attention(x, name):
-        q, k, v = (heads(linear(x, f"{name}.{part}")) for part in ("query", "key", "value"))
-        scores = q @ k.transpose(0, 2, 1) / math.sqrt(q.shape[-1])
+    def attend(q, k, v):
+        scores = heads(q) @ heads(k).transpose(0, 2, 1) / math.sqrt(checkpoint.hidden // checkpoint.heads)
         e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return (e / e.sum(axis=-1, keepdims=True) @ v).transpose(1, 0, 2).reshape(x.shape)
+        return (e / e.sum(axis=-1, keepdims=True) @ heads(v)).transpose(1, 0, 2).reshape(q.shape)
 
-    def sentence(ids):
-        x = checkpoint.tensors["embeddings.word_embeddings.weight"][ids].astype(np.float64)
-        x += weight("embeddings.position_embeddings.weight")[: len(x)]
-        x += weight("embeddings.token_type_embeddings.weight")[0]
-        x = layernorm(x, "embeddings.LayerNorm")
-        for i in range(checkpoint.layers):
-            layer = f"encoder.layer.{i}"
-            x = x + linear(attention(x, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
-            x = layernorm(x, f"{layer}.attention.output.LayerNorm")
-            x = x + linear(gelu(linear(x, f"{layer}.intermediate.dense")), f"{layer}.output.dense")
-            x = layernorm(x, f"{layer}.output.LayerNorm")
-        mean = x.mean(axis=0)
-        return mean / np.linalg.norm(mean)
+    def attention(x, name):
+        q, k, v = (sentences(linear(x, f"{name}.{part}")) for part in ("query", "key", "value"))
+        return np.concatenate(list(map(attend, q, k, v)))
 
-    return np.stack([sentence(ids) for ids in token_ids])
+    x = checkpoint.tensors["embeddings.word_embeddings.weight"][np.concatenate(token_ids)].astype(np.float64)
+    x += weight("embeddings.position_embeddings.weight")[np.concatenate([range(len(ids)) for ids in token_ids])]
+    x += weight("embeddings.token_type_embeddings.weight")[0]
+    x = layernorm(x, "embeddings.LayerNorm")
+    for i in range(checkpoint.layers):
+        layer = f"encoder.layer.{i}"
+        x = x + linear(attention(x, f"{layer}.attention.self"), f"{layer}.attention.output.dense")
+        x = layernorm(x, f"{layer}.attention.output.LayerNorm")
+        x = x + linear(gelu(linear(x, f"{layer}.intermediate.dense")), f"{layer}.output.dense")
+        x = layernorm(x, f"{layer}.output.LayerNorm")
+    means = np.stack([rows.mean(axis=0) for rows in sentences(x)])
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
