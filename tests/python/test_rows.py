@@ -112,7 +112,9 @@ def test_weights_of_any_stride(dtype, stride, length, dim):
     x = normal((3, length) if dim else (length, 3), dtype)
     for weight_dtype in {dtype, F32}:
         base = normal(3 * length, weight_dtype, 1)
-        weight = np.lib.stride_tricks.as_strided(base[-1:] if stride < 0 else base, (length,), (stride * base.itemsize,))
+        weight = np.lib.stride_tricks.as_strided(
+            base[-1:] if stride < 0 else base, (length,), (stride * base.itemsize,)
+        )
         plain = weight.copy()
         got = ort.layernorm(x, weight, weight, dim=dim)
         assert got.tobytes() == ort.layernorm(x, plain, plain, dim=dim).tobytes()

@@ -1,7 +1,6 @@
 """embedding: what is right, what is refused, what is timed. How such a file is written: operator_runtime.testing."""
 
 import numpy as np
-
 from operator_runtime.testing import (
     BITS,
     FLOATS,

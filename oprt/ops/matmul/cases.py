@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-
 from operator_runtime.testing import (
     DTYPE,
     INVALID,

@@ -3,7 +3,6 @@
 from math import inf, log2, nan
 
 import numpy as np
-
 from operator_runtime.testing import (
     DTYPE,
     INVALID,
