@@ -295,7 +295,7 @@ void map_columns(const Op& op, const Rows& rows, const Call& call, bool unit) {
 // Whichever path the rows take.
 template <class T, class Op>
 void map_any_rows(const Op& op, const Rows& rows, const Call& call) {
-  const RowPath path = row_path(rows, rows.rows.operands, kShortRow);
+  const RowPath path = map_path(rows);
   if (path != RowPath::kRow) return map_columns<T>(op, rows, call, path == RowPath::kColumns);
   map_rows<T>(op, rows, call, rows.rows.count * rows.length * static_cast<int64_t>(sizeof(T)) >= kStreamBytes);
 }

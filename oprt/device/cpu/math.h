@@ -44,7 +44,7 @@ HWY_INLINE VecF32 exp_f32(VecF32 x) {
 }
 
 // e^x for x <= 0, in half of exp_f32's instructions: below -87 it is 0 (e^-87 is 2^-125.5), a NaN stays, above 0 it is
-// anything. Within 1.5 units of 2^-24 relative. The polynomial is exp_f32's.
+// anything. Within 1.3 units of 2^-24 relative. The polynomial is exp_f32's.
 //
 // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum; with 127 added as well, those bits moved up
 // are 2^n.

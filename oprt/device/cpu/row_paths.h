@@ -35,18 +35,24 @@ constexpr int64_t kRowBlock = 4096;
 constexpr int64_t kColumns = 64;
 constexpr int64_t kColumnBlock = 256;
 
-// The first `operands` operands of `rows` have the axis; rows of up to `short_row` elements are short.
-inline RowPath row_path(const Rows& rows, int operands, int64_t short_row) {
+// Rows of up to `short_row` elements are short. The first `along` operands decide whether the axis is contiguous, the
+// first `across` whether rows are neighbours.
+inline RowPath row_path(const Rows& rows, int along, int across, int64_t short_row) {
   const Loop& loop = rows.rows;
   const int inner = loop.rank - 1;
-  bool along = rows.length > short_row;
-  bool across = inner >= 0 && loop.shape[inner] >= kMinColumns;
-  for (int i = 0; i < operands; ++i) {
-    along = along && rows.axis_stride[i] == 1;
-    across = across && loop.strides[i][inner] == 1;
-  }
-  return along ? RowPath::kRow : across ? RowPath::kColumns : RowPath::kGatheredColumns;
+  bool contiguous = rows.length > short_row;
+  bool neighbours = inner >= 0 && loop.shape[inner] >= kMinColumns;
+  for (int i = 0; i < along; ++i) contiguous = contiguous && rows.axis_stride[i] == 1;
+  for (int i = 0; i < across; ++i) neighbours = neighbours && loop.strides[i][inner] == 1;
+  return contiguous ? RowPath::kRow : neighbours ? RowPath::kColumns : RowPath::kGatheredColumns;
 }
+
+// Of an operator that maps rows to rows: the output and what the norm reads are operands 0 and 1. (What add_rmsnorm
+// adds up before may lie as it likes, so that its bits are those of rmsnorm on the sum.)
+inline RowPath map_path(const Rows& rows) { return row_path(rows, 2, rows.rows.operands, kShortRow); }
+
+// Of a sum, whose output may lie as it likes: the input is operand 0.
+inline RowPath sum_path(const Rows& rows) { return row_path(rows, 1, 1, kShortSum); }
 
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -84,7 +84,7 @@ constexpr Kernel<AddRmsnormPlan> kKernels[] = {
     {"add_rmsnorm_row", run}, {"add_rmsnorm_columns", run}, {"add_rmsnorm_gathered_columns", run}};
 
 Status choose(const AddRmsnormPlan& plan, const Call&, const Kernel<AddRmsnormPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands, kShortRow))];
+  *kernel = &kKernels[static_cast<int>(map_path(plan.rows))];
   return {};
 }
 

@@ -81,7 +81,7 @@ constexpr Kernel<LayernormPlan> kKernels[] = {
     {"layernorm_row", run}, {"layernorm_columns", run}, {"layernorm_gathered_columns", run}};
 
 Status choose(const LayernormPlan& plan, const Call&, const Kernel<LayernormPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands, kShortRow))];
+  *kernel = &kKernels[static_cast<int>(map_path(plan.rows))];
   return {};
 }
 

@@ -101,7 +101,7 @@ void sum_columns(const Rows& rows, const T* in, T* out, bool unit) {
 }
 
 void reduce_sum_run(const ReduceSumPlan& plan, const Call& call) {
-  const RowPath path = row_path(plan.rows, 1, kShortSum);
+  const RowPath path = sum_path(plan.rows);
   with_float(plan.dtype, [&](auto t) {
     using T = decltype(t);
     T* const out = static_cast<T*>(call.data[0]) + plan.rows.rows.offset[kOut];
@@ -132,7 +132,7 @@ constexpr Kernel<ReduceSumPlan> kKernels[] = {
     {"reduce_sum_row", run}, {"reduce_sum_columns", run}, {"reduce_sum_gathered_columns", run}};
 
 Status choose(const ReduceSumPlan& plan, const Call&, const Kernel<ReduceSumPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, 1, kShortSum))];
+  *kernel = &kKernels[static_cast<int>(sum_path(plan.rows))];
   return {};
 }
 

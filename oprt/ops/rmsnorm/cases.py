@@ -24,7 +24,7 @@ ROWS = (*LENGTHS, 8192, 12_289)
 
 
 def mean_square(x, dim):
-    return np.mean(x * x, axis=dim, keepdims=True) if x.ndim else x * x
+    return np.sum(x * x, axis=dim, keepdims=True) / max(x.shape[dim], 1) if x.ndim else x * x
 
 
 def weight(gamma, x, dim):

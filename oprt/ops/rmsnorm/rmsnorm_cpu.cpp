@@ -38,7 +38,7 @@ constexpr Kernel<RmsnormPlan> kKernels[] = {
     {"rmsnorm_row", run}, {"rmsnorm_columns", run}, {"rmsnorm_gathered_columns", run}};
 
 Status choose(const RmsnormPlan& plan, const Call&, const Kernel<RmsnormPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands, kShortRow))];
+  *kernel = &kKernels[static_cast<int>(map_path(plan.rows))];
   return {};
 }
 

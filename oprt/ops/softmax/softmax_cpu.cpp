@@ -91,7 +91,7 @@ constexpr Kernel<SoftmaxPlan> kKernels[] = {
     {"softmax_row", run}, {"softmax_columns", run}, {"softmax_gathered_columns", run}};
 
 Status choose(const SoftmaxPlan& plan, const Call&, const Kernel<SoftmaxPlan>** kernel) {
-  *kernel = &kKernels[static_cast<int>(row_path(plan.rows, plan.rows.rows.operands, kShortRow))];
+  *kernel = &kKernels[static_cast<int>(map_path(plan.rows))];
   return {};
 }
 
