@@ -295,7 +295,7 @@ def test_wrong_calls_must_be_refused_with_words():
             if exception:
                 raise exception
 
-        return errors.check(SUITE, Kernel(refuse), d, error)
+        return errors.check(Kernel(refuse), d, error)
 
     assert answered(InvalidArgumentError("fake: in: expected shape [3], got [2]")) is None
     assert answered(None) == "the call was accepted"

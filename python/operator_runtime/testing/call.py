@@ -105,9 +105,10 @@ def build(suite, d, call, layout=None, reference=True):
     """Places the call's tensors in memory and computes what must come out."""
     layout_name = layout or d.layout
     specs = [as_tensor(value, d.dtype) for value in call.inputs]
-    pair = None
+    pairs = []
     if layout_name == "in place":
-        pair = suite.in_place[d.index % len(suite.in_place)]
+        first = d.index % len(suite.in_place)
+        pairs = suite.in_place[first:] + suite.in_place[:first]
         layout_name = ("contiguous", "padded", "transposed")[d.index % 3]
     layout = Layout(layout_name, d.rng, d.index, len(specs) + 1)
     ins = [spec and layout.place(spec, is_output=False) for spec in specs]
@@ -118,14 +119,23 @@ def build(suite, d, call, layout=None, reference=True):
         live.arguments = [p and (p.view.copy() if native else wide(p.view)) for p in ins]
         with np.errstate(all="ignore"):
             refs = as_tuple(with_dtype(suite.reference, d.out_dtype, *live.arguments, **call.params))
-    for i, spec in enumerate(out_specs(call, d.out_dtype, refs)):
-        if pair and pair[0] == i and ins[pair[1]] and ins[pair[1]].view.shape == spec.shape:
-            live.outs.append(ins[pair[1]])
-        else:
-            live.outs.append(layout.place(spec, is_output=True))
+    outs = out_specs(call, d.out_dtype, refs)
+    shared = in_place(pairs, outs, ins)
+    for i, spec in enumerate(outs):
+        live.outs.append(ins[shared[i]] if i in shared else layout.place(spec, is_output=True))
     if reference:
         complete(suite, d, live, refs)
     return live
+
+
+def in_place(pairs, outs, ins):
+    """{output: input} for the first pair that are alike, as one has to be."""
+    for o, i in pairs:
+        if ins[i] and outs[o].shape == ins[i].view.shape and outs[o].dtype == ins[i].dtype:
+            return {o: i}
+    if pairs:
+        raise ValueError("in place, but no output is like its input: let draw() look at d.layout")
+    return {}
 
 
 def complete(suite, d, live, refs):

@@ -16,7 +16,7 @@ def expected_class(status):
     return {INVALID: ValueError, DTYPE: TypeError, NOT_SUPPORTED: RuntimeError}[status]
 
 
-def arrays_of(error, d, suite):
+def arrays_of(error, d):
     """The call's tensors as arrays: NumPy arrays as they are, everything else laid out contiguously."""
 
     def array(value):
@@ -43,9 +43,9 @@ def contents(arrays):
     return [None if a is None else a.tobytes() for a in arrays]
 
 
-def check(suite, operator, d, error):
+def check(operator, d, error):
     """A sentence if the call is not refused as it should be, else None."""
-    outs, ins = arrays_of(error, d, suite)
+    outs, ins = arrays_of(error, d)
     before = contents([*outs, *ins])
     try:
         with operator.prepare(outs, ins, error.call.params) as prepared:

@@ -120,6 +120,6 @@ def uncaught(suite, operator, kind, draws):
         caught += bool(complaints)
     # "zeros" and "input returned" can be within the bound by chance (one element near 0); nothing else can.
     enough = tried / 2 if kind in ("zeros", "input returned") else tried
-    if caught < enough:
+    if caught < enough or (tried == 0 and kind != "input returned"):
         return f"{kind}: only {caught} of {tried} cases caught it", tried
     return None, tried
