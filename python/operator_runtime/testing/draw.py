@@ -53,7 +53,7 @@ class Draw:
             return ()
         inner = lengths[(self.index + 7 * LAYOUTS.index(self.layout)) % len(lengths)]
         outer = [int(self.rng.choice([1, 2, 3, 4, 5, 7])) for _ in range(rank - 1)]
-        while outer and inner * int(np.prod(outer)) > _MOST:
+        while max(outer, default=1) > 1 and inner * int(np.prod(outer)) > _MOST:
             outer[int(np.argmax(outer))] = 1
         shape = [*outer, inner]
         if self.layout == "empty":
