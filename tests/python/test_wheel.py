@@ -36,7 +36,7 @@ def environment(tmp_path_factory):
     """A virtual environment with nothing but the package and what it depends on."""
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder,
-        "--config-settings", f"build-dir={ROOT}/build/wheel", ROOT)  # fmt: skip
+        "--config-settings", f"build-dir={ROOT}/build/wheel-{os.getpid()}", ROOT)  # fmt: skip
     run(sys.executable, "-m", "venv", folder / "venv")
     run(folder / "venv/bin/pip", "install", next(folder.glob("*.whl")))
     return folder / "venv"

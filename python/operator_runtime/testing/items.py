@@ -28,7 +28,7 @@ from operator_runtime.testing.load import suites
 from operator_runtime.testing.suite import BITS
 
 DRAWS = 20  # generated cases for each operator, dtype and layout
-THREADED_BYTES = 8 << 20  # benchmarks with inputs up to this size are also run with one and with two threads
+THREADED_BYTES = 16 << 20  # benchmarks with inputs up to this size are also run with one and with two threads
 
 
 @dataclasses.dataclass
