@@ -267,8 +267,7 @@ void map_columns(const Op& op, const Rows& rows, const Call& call, bool unit) {
       Stats stats;
       const auto functor_of = [&](int64_t s) { return op.map(stats.strip[s]); };
       if (!split) {
-        stats = reduce_blocks<Stats>(
-            blocks, false, [&](int64_t b) { return stats_of(b, whole); }, combine);
+        stats = reduce_blocks<Stats>(blocks, false, [&](int64_t b) { return stats_of(b, whole); }, combine);
         for (int64_t b = 0; b < blocks; ++b) {
           if (blocks > 1) load(b, whole);  // else it is there still
           map_block(b, whole, weights, functor_of);

@@ -101,7 +101,7 @@ HWY_INLINE void vector_by_rows(const MatmulPlan& plan, const T* a, const T* b, f
 
 template <class T>
 void vector(const MatmulPlan& plan, const Call& call) {
-  constexpr int64_t kRun = 1024;  // sums on the stack: 4 KiB, in L1 beside four rows of b
+  constexpr int64_t kRun = 1024;                        // sums on the stack: 4 KiB, in L1 beside four rows of b
   const int64_t grain = grain_of_products(plan.k / 4);  // a vector's multiplications cost a quarter, or less
   parallel_for(plan.batch.count * plan.n, grain, [&](int64_t begin, int64_t end) {
     HWY_ALIGN float sums[kRun];
@@ -217,7 +217,8 @@ bool library_takes(const MatmulPlan& plan) {
   return matmul_library().sgemm && library_layout(plan).largest <= matmul_library().limit;
 }
 
-// Multiplications up to which AUTO takes the tiled kernel rather than a call of the library: 16^3 takes 1.7 us by either.
+// Multiplications up to which AUTO takes the tiled kernel rather than a call of the library: 16^3 takes 1.7 us by
+// either.
 constexpr double kSmall = 16 * 16 * 16;
 
 Strategy strategy(const MatmulPlan& plan) {
