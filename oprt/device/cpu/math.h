@@ -1,5 +1,5 @@
-// Elementary functions on f32 vectors: polynomials of our own, half the cost of Highway's contrib versions. Each states
-// its error as measured over every f32 of its range on AVX2 (tests/cpp/math_test.cpp keeps it so).
+// Elementary functions on f32 vectors: polynomials of our own, cheaper than Highway's contrib versions. Each states its
+// error as measured over a dense sample of the f32 of its range on AVX2.
 #if defined(OPRT_DEVICE_CPU_MATH_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPRT_DEVICE_CPU_MATH_H
 #undef OPRT_DEVICE_CPU_MATH_H
