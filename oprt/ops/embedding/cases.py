@@ -48,6 +48,8 @@ def cases(d):
     yield Case("C31 no ids of a table without rows", Call(d.tensor((0, 8)), d.values(np.zeros(0), "i32"), out=(0, 8)))
     for length in (65535, 65536, 65537):  # C05's row counts; also more ids than one thread looks at
         yield Case(f"C05 {length} rows", Call(table, d.tensor(length, picks(10), "i32"), out=(length, 8)))
+    # Stores past the cache, from 8 MiB of rows that are long enough; their ends lie anywhere in a vector.
+    yield Case("past the cache", Call(a_table(d, 10, 2049), d.tensor(2100, picks(10), "i32"), out=(2100, 2049)))
     # Threads share the elements of out: one long row is split too.
     yield Case("one long row", Call(a_table(d, 2, 100_003), d.values([1], "i64"), out=(1, 100_003)))
 

@@ -68,21 +68,21 @@ std::string cblas_name(void* handle, const char* file) {
 // The library in one shared object; sgemm stays null where there is none.
 MatmulLibrary open(const char* file) {
   void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) return {nullptr, 0, "none", dlerror()};
-  if (find(handle, "dnnl_sgemm", &dnnl_sgemm)) return {by_dnnl, INT64_MAX, dnnl_name(handle), ""};
-  if (find(handle, "cblas_sgemm", &cblas_sgemm)) return {by_cblas, INT32_MAX, cblas_name(handle, file), ""};
+  if (!handle) return {nullptr, false, 0, "none", dlerror()};
+  if (find(handle, "dnnl_sgemm", &dnnl_sgemm)) return {by_dnnl, true, INT64_MAX, dnnl_name(handle), ""};
+  if (find(handle, "cblas_sgemm", &cblas_sgemm)) return {by_cblas, false, INT32_MAX, cblas_name(handle, file), ""};
   dlclose(handle);
-  return {nullptr, 0, "none", std::string(file) + " has neither dnnl_sgemm nor cblas_sgemm"};
+  return {nullptr, false, 0, "none", std::string(file) + " has neither dnnl_sgemm nor cblas_sgemm"};
 }
 
 MatmulLibrary look() {
   if (const char* wanted = std::getenv("OPRT_BLAS"); wanted && *wanted) {
-    if (std::strcmp(wanted, "none") == 0) return {nullptr, 0, "none", "OPRT_BLAS asks for none"};
+    if (std::strcmp(wanted, "none") == 0) return {nullptr, false, 0, "none", "OPRT_BLAS asks for none"};
     return open(wanted);
   }
   for (const char* file : kCandidates)
     if (MatmulLibrary found = open(file); found.sgemm) return found;
-  return {nullptr, 0, "none", "none of libdnnl.so.3, libdnnl.so.2 and libopenblas.so.0 could be opened"};
+  return {nullptr, false, 0, "none", "none of libdnnl.so.3, libdnnl.so.2 and libopenblas.so.0 could be opened"};
 }
 
 }  // namespace
