@@ -63,11 +63,6 @@ HWY_INLINE void elementwise_span(int64_t n, F& f, Out* out, const In*... in) {
   if (i < n) store_n(f(load_f32_n(in + i, n - i)...), out + i, n - i);
 }
 
-template <class T>
-struct TileBuffer {
-  HWY_ALIGN T data[kTileElements];
-};
-
 template <bool kStream, class F, class Out, class... In>
 void elementwise_contiguous(const Loop& loop, const F& f, Out* out, const In*... in) {
   parallel_for(loop.count, grain_of(sizeof(Out)), [&](int64_t begin, int64_t end) {
@@ -99,8 +94,8 @@ template <class F, class Out, class... In, size_t... k>
 void elementwise_strided(std::index_sequence<k...>, const Loop& loop, const F& f, Out* out, const In*... in) {
   const Tiling tiling = gathered_tiles(loop);
   parallel_for(tiling.count(), grain_of(sizeof(Out)) / kTileElements, [&](int64_t begin, int64_t end) {
-    std::tuple<TileBuffer<In>...> from;
-    TileBuffer<Out> to;
+    std::tuple<TileBuffer<In, kTileElements>...> from;
+    TileBuffer<Out, kTileElements> to;
     tiling.walk(begin, end, [&](const int64_t* at, int64_t rows, int64_t cols) {
       (copy_tile<In>({std::get<k>(from).data, cols, 1}, tiling.tile(in, at, k + 1), rows, cols), ...);
       elementwise_span<false>(rows * cols, f, to.data, static_cast<const In*>(std::get<k>(from).data)...);
@@ -130,7 +125,8 @@ template <class T, int kInputs, class F>
 void elementwise(ElementwisePath path, const Loop& loop, const Call& call, const F& f) {
   [&]<size_t... k>(std::index_sequence<k...>) {
     elementwise(path, loop, f, first<T>(call, loop, 0), first<const T>(call, loop, k + 1)...);
-  }(std::make_index_sequence<kInputs>());
+  }
+  (std::make_index_sequence<kInputs>());
 }
 
 // The same, for a loop of plan_gated: operand 1 of the call holds gate and up.

@@ -124,17 +124,17 @@ inline int transposed_axis(const Loop& loop) {
   return -1;
 }
 
-// Tiles of at most kTileElements elements: along the transposed axis if there is one, else along the one next to the
-// innermost.
-inline Tiling gathered_tiles(const Loop& loop) {
+// Tiles of at most `elements`: along the transposed axis if there is one, and then at most `side` long on it; else
+// along the axis next to the innermost.
+inline Tiling gathered_tiles(const Loop& loop, int64_t side = kTileSide, int64_t elements = kTileElements) {
   const int inner = loop.rank - 1, transposed = transposed_axis(loop);
   if (transposed < 0) {
     const int64_t cols = std::min(loop.shape[inner], kTileElements);
     return Tiling(loop, inner - 1, kTileElements / cols, cols);
   }
-  const int64_t rows = std::min(loop.shape[transposed], kTileSide);
-  const int64_t cols = std::min(loop.shape[inner], kTileElements / rows);
-  return Tiling(loop, transposed, kTileElements / cols, cols);
+  const int64_t rows = std::min(loop.shape[transposed], side);
+  const int64_t cols = std::min(loop.shape[inner], elements / rows);
+  return Tiling(loop, transposed, elements / cols, cols);
 }
 
 enum class MovePath { kContiguous, kRows, kTranspose, kStrided };

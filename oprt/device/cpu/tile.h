@@ -20,38 +20,48 @@ template <class T>
 constexpr int kSquare = HWY_TARGET == HWY_SCALAR ? 1 : 16 / sizeof(T);
 
 // to[r, c] = from[c, r] for a square. Interleaving the upper with the lower half of the rows turns the bits of an
-// element's place (row, column) by one; after log2 N turns row and column have changed places.
-template <class T>
-HWY_INLINE void transpose_square(T* to, [[maybe_unused]] int64_t to_stride, const T* from,
+// element's place (row, column) by one; after log2 N turns row and column have changed places. Packs, not loops: the
+// rows stay in registers without relying on the unroller, which -O2 does not run.
+template <class T, size_t... i>
+HWY_INLINE void transpose_square(std::index_sequence<i...>, T* to, [[maybe_unused]] int64_t to_stride, const T* from,
                                  [[maybe_unused]] int64_t from_stride) {
 #if HWY_TARGET == HWY_SCALAR
   *to = *from;
 #else
-  constexpr int N = kSquare<T>;
+  constexpr size_t N = sizeof...(i);
   using U = hwy::UnsignedFromSize<sizeof(T)>;
   const hn::FixedTag<U, N> d;
-  hn::Vec<decltype(d)> a[N], b[N];
-  for (int i = 0; i < N; ++i) a[i] = hn::LoadU(d, reinterpret_cast<const U*>(from + i * from_stride));
-  for (int turns = N; turns > 1; turns /= 2) {
-    for (int i = 0; i < N / 2; ++i) {
-      b[2 * i] = hn::InterleaveLower(d, a[i], a[i + N / 2]);
-      b[2 * i + 1] = hn::InterleaveUpper(d, a[i], a[i + N / 2]);
-    }
-    std::swap(a, b);
-  }
-  for (int i = 0; i < N; ++i) hn::StoreU(a[i], d, reinterpret_cast<U*>(to + i * to_stride));
+  using V = hn::Vec<decltype(d)>;
+  V a[] = {hn::LoadU(d, reinterpret_cast<const U*>(from + i * from_stride))...};
+  const auto turn = [&] {
+    const V b[] = {(i % 2 ? hn::InterleaveUpper(d, a[i / 2], a[i / 2 + N / 2])
+                          : hn::InterleaveLower(d, a[i / 2], a[i / 2 + N / 2]))...};
+    ((a[i] = b[i]), ...);
+  };
+  turn();
+  if constexpr (N > 2) turn();
+  if constexpr (N > 4) turn();
+  (hn::StoreU(a[i], d, reinterpret_cast<U*>(to + i * to_stride)), ...);
 #endif
 }
+
+// Columns that a transpose asks for ahead of time, since no prefetcher follows strides of pages: 4096 x 4096 f32 takes
+// 0.67 of the time it takes without.
+constexpr int64_t kPrefetch = 32;
 
 // to[r, c] = from[c * from_stride + r]
 template <class T>
 void transpose_tile(Strided<T> to, const T* from, int64_t from_stride, int64_t rows, int64_t cols) {
-  constexpr int64_t N = kSquare<T>;
+  constexpr int64_t N = kSquare<T>, kLine = 64 / sizeof(T);
   const int64_t whole_rows = rows - rows % N, whole_cols = cols - cols % N;
   const auto one_by_one = [&](int64_t r, int64_t c) { to.data[r * to.row_stride + c] = from[c * from_stride + r]; };
-  for (int64_t c = 0; c < whole_cols; c += N)
+  for (int64_t c = 0; c < whole_cols; c += N) {
+    for (int64_t ahead = c + kPrefetch; ahead < c + kPrefetch + N; ++ahead)
+      for (int64_t r = 0; r < rows; r += kLine) hwy::Prefetch(from + ahead * from_stride + r);
     for (int64_t r = 0; r < whole_rows; r += N)
-      transpose_square(to.data + r * to.row_stride + c, to.row_stride, from + c * from_stride + r, from_stride);
+      transpose_square(std::make_index_sequence<N>(), to.data + r * to.row_stride + c, to.row_stride,
+                       from + c * from_stride + r, from_stride);
+  }
   for (int64_t c = 0; c < cols; ++c)
     for (int64_t r = c < whole_cols ? whole_rows : 0; r < rows; ++r) one_by_one(r, c);
 }
@@ -70,6 +80,11 @@ void copy_tile(Strided<T> to, Strided<const T> from, int64_t rows, int64_t cols)
       for (int64_t c = 0; c < cols; ++c) to_row[c * to.col_stride] = from_row[c * from.col_stride];
   }
 }
+
+template <class T, int64_t kElements>
+struct TileBuffer {
+  HWY_ALIGN T data[kElements];
+};
 
 // One row of an input: in place where its stride is 1, else (stride 0) its one value, repeated.
 constexpr int64_t kRepeated = 256;
