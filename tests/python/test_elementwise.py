@@ -1,4 +1,4 @@
-"""Cases of cases.md on elementwise operators and copy that are about strides, which a layout of the harness does not give."""
+"""Cases of cases.md on elementwise operators and copy about strides that no layout of the harness gives."""
 
 import numpy as np
 import operator_runtime as ort
@@ -59,7 +59,9 @@ def test_c27_an_axis_of_one_does_not_stop_merging(backend):
     assert np.array_equal(out, a)
 
 
-@pytest.mark.parametrize("x", [np.arange(24.0).reshape(4, 6), np.minimum(np.arange(24), np.arange(24)[::-1]).reshape(4, 6)])
+@pytest.mark.parametrize(
+    "x", [np.arange(24.0).reshape(4, 6), np.minimum(np.arange(24), np.arange(24)[::-1]).reshape(4, 6)]
+)
 def test_c28_negative_strides(backend, x):
     x = x.astype(np.float32)
     for flipped in (x[::-1], x[:, ::-1], x[::-1, ::-1], x[1:0:-1], x[:, 1:0:-1]):

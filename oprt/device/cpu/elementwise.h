@@ -125,8 +125,7 @@ template <class T, int kInputs, class F>
 void elementwise(ElementwisePath path, const Loop& loop, const Call& call, const F& f) {
   [&]<size_t... k>(std::index_sequence<k...>) {
     elementwise(path, loop, f, first<T>(call, loop, 0), first<const T>(call, loop, k + 1)...);
-  }
-  (std::make_index_sequence<kInputs>());
+  }(std::make_index_sequence<kInputs>());
 }
 
 // The same, for a loop of plan_gated: operand 1 of the call holds gate and up.
