@@ -5,6 +5,7 @@ caught on every real operator is tests/python/test_operators.py's business (the 
 """
 
 import itertools
+import math
 from math import inf, nan
 
 import ml_dtypes
@@ -33,6 +34,8 @@ from operator_runtime.testing import (
 from operator_runtime.testing import call as calls
 from operator_runtime.testing.draw import Draw
 from operator_runtime.testing.layout import GUARD, place
+from operator_runtime.testing.load import suites
+from operator_runtime.testing.suite import Tensor
 
 
 class Kernel:
@@ -319,6 +322,85 @@ def test_suites_that_prove_nothing_are_refused():
     assert proof(np.where(np.arange(100) < 29, 0, good), 1e-7) is None
     assert "one value" in proof(np.where(np.arange(100) < 91, 5.0, good), 1e-7)
     assert "100 error bounds" in proof(good, 0.05)
+
+
+# Formulas that look right. The suites must hold the data on which they fail.
+
+
+class Formula(Kernel):
+    """A kernel of one formula, a function of the first input in f32 and the call's parameters."""
+
+    def __init__(self, function, params):
+        super().__init__(lambda outs, ins: outs[0].__setitem__(..., function(ins[0].astype(np.float32), **params)))
+
+
+def catches(op, dtype, function):
+    """Is the formula wrong in some case of the operator's suite? Cases with more inputs (gamma) are left out."""
+    suite = suites()[op]
+    item = items.Item(op, dtype, "contiguous")
+    tried = list(items.draws(suite, item, "contiguous"))
+    tried += [(d, case.call) for _, d, case in items.hand_made(suite, item) if d.layout == "contiguous"]
+    tried = [(d, call) for d, call in tried if all(more is None for more in call.inputs[1:])]
+    assert len(tried) > 5
+    with np.errstate(all="ignore"):
+        return any(calls.run(suite, Formula(function, call.params), d, call, times=1)[0] for d, call in tried)
+
+
+def chain_of_adds(x, dim):
+    return np.take(np.cumsum(x, axis=dim, dtype=np.float32), -1, axis=dim) if x.ndim and x.shape[dim] else 0
+
+
+def softmax_without_maximum(x, dim):
+    e = np.exp(x)
+    return e / e.sum(axis=dim, keepdims=True) if x.ndim else 1
+
+
+def layernorm_of_squares(x, dim, eps):
+    """The variance as E[x^2] - E[x]^2."""
+    mean = x.mean(axis=dim, keepdims=True)
+    return (x - mean) / np.sqrt((x * x).mean(axis=dim, keepdims=True) - mean * mean + np.float32(eps))
+
+
+def gelu_of_one_plus(x, approximate):
+    inner = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
+    one_plus = np.float32(1) + (np.tanh(inner) if approximate == "tanh" else np.vectorize(math.erf)(x / np.sqrt(2)))
+    return np.float32(0.5) * x * one_plus.astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "op, formula, formula_dtypes",
+    [
+        ("reduce_sum", chain_of_adds, ["f32"]),  # a 16-bit output's rounding hides it
+        ("softmax", softmax_without_maximum, dtypes.FLOATS),
+        ("layernorm", layernorm_of_squares, dtypes.FLOATS),
+        ("gelu", gelu_of_one_plus, ["f32", "bf16"]),  # f16 ends where the tail begins
+    ],
+)
+def test_a_formula_that_looks_right_is_caught(op, formula, formula_dtypes):
+    reference = suites()[op].reference
+    absent = [None] * (2 if op == "layernorm" else 0)
+    for dtype in formula_dtypes:
+        assert catches(op, dtype, formula)
+        assert not catches(op, dtype, lambda x, **params: reference(x.astype(np.float64), *absent, **params))
+
+
+NEEDED = {"normal": 1, "uniform": 1, "constant_0.1": 4096, "around_1000": 1}  # what, and how many elements at least
+
+
+@pytest.mark.parametrize("dtype", dtypes.FLOATS)
+@pytest.mark.parametrize(
+    "op, needed",
+    [(op, NEEDED) for op in ("reduce_sum", "softmax", "layernorm", "rmsnorm", "add_rmsnorm")]
+    + [(op, {"dense_14": 100, "dense_100": 100}) for op in ("silu", "gelu")],
+)
+def test_the_suites_hold_the_data_that_shows_it(op, needed, dtype):
+    suite = suites()[op]
+    item = items.Item(op, dtype, "contiguous")
+    tried = [call for _, call in items.draws(suite, item, "contiguous")]
+    tried += [case.call for _, _, case in items.hand_made(suite, item)]
+    held = [spec for call in tried for spec in call.inputs if isinstance(spec, Tensor)]
+    for data, size in needed.items():
+        assert any(spec.data == data and np.prod(spec.shape) >= size for spec in held), data
 
 
 # What a person is told

@@ -54,6 +54,14 @@ def test_one_case_can_be_run_alone():
     assert code == 0 and "1 cases passed" in output
 
 
+@pytest.mark.parametrize(
+    "filter, cases", [("16/padded/1", 20), ("f32/in place/0", 10), ("relu/f32/errors/in missing", 1)]
+)
+def test_a_filter_may_span_parts_of_the_name(filter, cases):
+    code, output = oprt("test", "--op", "relu", "--filter", filter)
+    assert code == 0 and f"{cases} cases passed" in output
+
+
 def test_failing_is_1_and_says_where_how_much_and_how_again(tmp_path, wrong_relu):
     path = tmp_path / "results.json"
     code, output = oprt("test", "--op", "relu", "--filter", "relu/f32/contiguous", "--json", path)

@@ -78,6 +78,9 @@ def cases(d):
         yield pair(f"C10 a row of {n}", (1, n if d.dtype == "f32" else 2 * n), 1)
     x = np.full((1, 512), 500.0)
     yield Case("C19 512 times 1000", Call(x, x, None, dim=1, eps=1e-6), [np.ones((1, 512)), 2 * x])
+    for data in (constant(0.1), normal, uniform, around(1000)):
+        x, residual = d.tensor((2, 4096), data), d.tensor((2, 4096), data)
+        yield Case(f"{data.__name__} of 4096", Call(x, residual, None, dim=1, eps=1e-6))
     for n in (3, 40, 100, 5000):
         for special in (nan, inf, -inf):
             x = d.rng.standard_normal((3, n))

@@ -70,8 +70,10 @@ class Item:
         return f"{self.op}/{self.dtype}/{self.what}"
 
     def may_hold(self, text):
-        """Could a case with this text in its name be here? False only where it is plain."""
-        return text in self.name or self.name.startswith(text) or "/" not in text or text.startswith(self.name)
+        """Could the name of a case of this item have the text in it? What cannot need not start."""
+        own = f"{self.name}/"
+        reaches_into_case = any(text.startswith(own[at:]) for at in range(len(own)))
+        return text in own or reaches_into_case or "/" not in text
 
     def run(self, backend=None, filter=None):
         """Runs the cases that have the text in their names."""
