@@ -15,7 +15,8 @@ void raise(oprt_status_t status, const std::string& message) {
 
 void raise_argument(oprt_status_t status, const char* op, const char* argument, const std::string& expected,
                     const std::string& got) {
-  const std::string message = std::string(op) + ": " + argument + ": expected " + expected + ", got " + got;
+  std::string message = op;
+  message.append(": ").append(argument).append(": expected ").append(expected).append(", got ").append(got);
   if (!PyErr_Occurred()) raise(status, message);
   nb::python_error cause;  // takes the exception that is set
   try {
