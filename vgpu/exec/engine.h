@@ -40,7 +40,8 @@ struct Launch {
   const ptx::Module* module;
   const ptx::Function* function;
   Dim3 grid, block, cluster;
-  uint32_t dynamic_shared = 0;  // bytes
+  std::span<const std::byte> params;  // the parameter space, as long as the launch lives
+  uint32_t dynamic_shared = 0;        // bytes
   bool cooperative = false;
   uint64_t serial = 0;        // the how-manieth launch of the program, from 1
   void* host_site = nullptr;  // return address of the launching call in the program
@@ -102,18 +103,24 @@ class Program {
   Program();
 };
 
+// Where a shared variable of a kernel lies. Dynamic shared memory (`extern .shared d[]`) begins at the last one.
+struct Placed {
+  const ptx::Variable* variable;
+  uint64_t offset;
+};
+
 struct KernelInfo {
   uint32_t static_shared = 0, local_bytes = 0, constant_bytes = 0, registers = 0, param_bytes = 0;
   uint32_t max_threads = 1024;
   std::span<const ptx::Variable> params;
+  std::span<const Placed> shared;  // by offset
 };
 KernelInfo info(const Kernel& kernel);
 
-// Runs a launch whose shape has been found possible (the runtime checks E10). `params` are the bytes of the parameter
-// space. Blocks until it ends. `executed` (may be null) receives one entry an instruction of the kernel's function,
+// Runs a launch whose shape has been found possible (the runtime checks E10). Blocks until it ends. `executed` (may be null) receives one entry an instruction of the kernel's function,
 // callees' under their own function.
-Fault run(const Kernel& kernel, const Launch& launch, std::span<const std::byte> params, Memory& memory,
-          const DeviceLimits& limits, const RunOptions& options,
+Fault run(const Kernel& kernel, const Launch& launch, Memory& memory, const DeviceLimits& limits,
+          const RunOptions& options,
           std::vector<std::pair<const ptx::Function*, std::vector<Executed>>>* executed);
 
 }  // namespace vgpu

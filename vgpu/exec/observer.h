@@ -53,14 +53,18 @@ class Observer {
   // The barrier opens for every thread that arrived since it last opened.
   virtual void open(const Launch&, uint32_t /*block*/, int /*id*/) {}
   virtual void cluster_open(const Launch&, uint32_t /*first_block*/, uint32_t /*blocks*/) {}
-  // A warp-level barrier or *.sync intrinsic executed by `lanes` together; `mask` is what the program named.
-  virtual void warp_sync(const Place&, uint32_t /*lanes*/, uint32_t /*mask*/) {}
+  // A warp-level barrier or *.sync intrinsic executed by `lanes` together; `mask` is what the program named. `read`:
+  // the lanes whose value a shuffle gives to another (0 for the others).
+  virtual void warp_sync(const Place&, uint32_t /*lanes*/, uint32_t /*mask*/, uint32_t /*read*/) {}
   virtual void fence(const Place&, uint32_t /*lanes*/, Scope) {}
-  // cp.async: `lanes` wait until their copies have landed (wait_group, wait_all).
-  virtual void async_wait(const Place&, uint32_t /*lanes*/) {}
+  // cp.async: `lanes` close a group (commit_group); they wait until all but the `in_flight` youngest groups have landed
+  // (wait_group; 0 and the open group too: wait_all, then `all`).
+  virtual void async_commit(const Place&, uint32_t /*lanes*/) {}
+  virtual void async_wait(const Place&, uint32_t /*lanes*/, uint32_t /*in_flight*/, bool /*all*/) {}
   // An mbarrier's arrive (release) or a test/try_wait that found its phase complete (acquire), by the lanes, at a
-  // shared address.
-  virtual void mbarrier(const Place&, uint32_t /*lanes*/, const uint64_t* /*address*/, bool /*acquire*/) {}
+  // shared offset of the owner block.
+  virtual void mbarrier(const Place&, uint32_t /*lanes*/, uint32_t /*owner_block*/, const uint64_t* /*address*/,
+                        bool /*acquire*/) {}
   // A conditional branch: `taken` of `active` jump.
   virtual void branch(const Place&, uint32_t /*active*/, uint32_t /*taken*/) {}
   virtual void exit(const Place&, uint32_t /*lanes*/) {}
