@@ -117,10 +117,9 @@ struct KernelInfo {
 };
 KernelInfo info(const Kernel& kernel);
 
-// Runs a launch whose shape has been found possible (the runtime checks E10). Blocks until it ends. `executed` (may be null) receives one entry an instruction of the kernel's function,
-// callees' under their own function.
+// Runs a launch whose shape has been found possible (the runtime checks E10). Blocks until it ends. `executed` (may be
+// null) receives one entry an instruction of the kernel's function, callees' under their own function.
 Fault run(const Kernel& kernel, const Launch& launch, Memory& memory, const DeviceLimits& limits,
-          const RunOptions& options,
-          std::vector<std::pair<const ptx::Function*, std::vector<Executed>>>* executed);
+          const RunOptions& options, std::vector<std::pair<const ptx::Function*, std::vector<Executed>>>* executed);
 
 }  // namespace vgpu
