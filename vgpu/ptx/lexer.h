@@ -1,0 +1,87 @@
+// PTX text as tokens, made on demand; every token is a view of the text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace vgpu::ptx {
+
+// Thrown inside the parser, caught in parse(): one sentence, without its line.
+struct SyntaxError {
+  int line;
+  std::string what;
+};
+
+struct Token {
+  enum class Kind : unsigned char {
+    end,
+    name,       // kernel, %r1, $L__BB0_1, _
+    directive,  // .global, .shared::cta; with its dot
+    number,     // 12, 0x1F, 0f3F800000, 1.5e-3
+    string,     // "with its quotes"
+    mark  // one of ( ) [ ] { } < > , ; : = + - * / % & | ^ ~ ! ? @, or two of the operators << >> <= >= == != && ||
+  } kind = Kind::end;
+  std::string_view text;
+  int line = 1;
+  bool is(std::string_view t) const { return text == t; }
+};
+
+[[noreturn]] inline void fail(int line, std::string what) { throw SyntaxError{line, std::move(what)}; }
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) {}
+  Token next();
+  // Widens `token`, the last one made, to a mnemonic: "ld.shared::cluster.v4.f32".
+  void widen_to_mnemonic(Token& token);
+  // Widens `token` by a part that follows without a space, "%tid" to "%tid.x"; false if there is none.
+  bool widen_by_part(Token& token);
+  // Is the next character but white space a colon (of a label; "::" belongs to a mnemonic)?
+  bool label_follows() const;
+  // The text from the beginning of one token to the space before another.
+  std::string_view between(const Token& first, const Token& end) const;
+  static bool is_one_line(std::string_view text);    // and holds no comment
+  static std::string joined(std::string_view text);  // comments removed, white space made single spaces
+
+ private:
+  void skip_space();
+  std::string_view text_;
+  size_t at_ = 0;
+  int line_ = 1;
+};
+
+// The lexer with the token that comes next.
+class Tokens {
+ public:
+  explicit Tokens(std::string_view text) : lexer(text), now(lexer.next()) {}
+  Lexer lexer;
+  Token now;
+
+  Token take() {
+    Token token = now;
+    now = lexer.next();
+    return token;
+  }
+  bool accept(std::string_view text) {
+    if (now.text != text) return false;
+    now = lexer.next();
+    return true;
+  }
+  void expect(std::string_view text) {
+    if (!accept(text)) unexpected("`" + std::string(text) + "`");
+  }
+  Token expect(Token::Kind kind, const char* what) {
+    if (now.kind != kind) unexpected(what);
+    return take();
+  }
+  [[noreturn]] void unexpected(const std::string& wanted) const {
+    const std::string found = now.kind == Token::Kind::end ? "the text ends" : "`" + quoted(now.text) + "` stands";
+    fail(now.line, found + " where " + wanted + " should be");
+  }
+  static std::string quoted(std::string_view text) {
+    return text.size() <= 60 ? std::string(text) : std::string(text.substr(0, 57)) + "...";
+  }
+};
+
+}  // namespace vgpu::ptx
