@@ -39,11 +39,11 @@ OneThread::~OneThread() {
 namespace detail {
 
 void parallel_for(int64_t count, int64_t grain, void (*call)(void*, int64_t, int64_t), void* body) {
-  const int64_t grains = (count + grain - 1) / grain;
-  const int threads = static_cast<int>(std::min<int64_t>(parallel_threads(), grains));
+  const int threads = static_cast<int>(std::min<int64_t>(parallel_threads(), count / grain));
   if (threads <= 1) return call(body, 0, count);
+  const int64_t unit = std::min(grain, kParallelUnit), units = (count + unit - 1) / unit;
   const auto piece = [=](int64_t t) {
-    const int64_t begin = grains * t / threads * grain, end = std::min(count, grains * (t + 1) / threads * grain);
+    const int64_t begin = units * t / threads * unit, end = std::min(count, units * (t + 1) / threads * unit);
     if (begin < end) call(body, begin, end);
   };
 #ifdef OPRT_STD_THREADS

@@ -6,10 +6,14 @@
 
 namespace oprt {
 
-// Calls body(begin, end) on pieces that cover [0, count), each a multiple of `grain` long but the last, on up to
-// OMP_NUM_THREADS threads. One piece, on the calling thread, where count <= grain: barriers spin, so small work stays
-// serial. Pieces depend on the number of threads; results must not (numerics: an element's bits never depend on it).
-// body must not throw.
+// Pieces begin at multiples of so many of what is counted (of `grain`, where that is less): elements of a piece share
+// no cache line with the next one's.
+constexpr int64_t kParallelUnit = 64;
+
+// Calls body(begin, end) on pieces that cover [0, count), as even as they can be and of about `grain` at least, on up
+// to OMP_NUM_THREADS threads. One piece, on the calling thread, where count < 2 grain: barriers spin, so small work
+// stays serial. Pieces depend on the number of threads; results must not (numerics: an element's bits never depend on
+// it). body must not throw.
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, Body&& body);
 
@@ -19,7 +23,7 @@ void parallel_for(int64_t count, int64_t grain, void (*call)(void*, int64_t, int
 
 template <class Body>
 void parallel_for(int64_t count, int64_t grain, Body&& body) {
-  if (count <= grain) {
+  if (count / 2 < grain) {
     if (count > 0) body(int64_t{0}, count);
     return;
   }

@@ -5,7 +5,8 @@
 //   contiguous   one axis, all strides 1                     whole vectors; past the cache with streaming stores
 //   rows         the innermost axis has strides 1 (inputs:   the same on each row; a stride-0 input is one value,
 //                or 0) and at least kMinRow elements         repeated in a buffer
-//   strided      anything else                               tiles gathered into buffers, computed, scattered
+//   strided      anything else                               tiles; an operand whose elements do not follow each other
+//                                                            there is gathered into a buffer (the output: scattered)
 #if defined(OPRT_DEVICE_CPU_ELEMENTWISE_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef OPRT_DEVICE_CPU_ELEMENTWISE_H
 #undef OPRT_DEVICE_CPU_ELEMENTWISE_H
@@ -26,21 +27,23 @@ HWY_BEFORE_NAMESPACE();
 namespace oprt {
 namespace HWY_NAMESPACE {
 
-// Elements before p is a multiple of a vector of T's bytes; p is a multiple of sizeof(T).
-template <class T>
-HWY_INLINE int64_t to_vector_boundary(const T* p) {
-  const size_t vector = lanes() * sizeof(T);
-  return static_cast<int64_t>((0 - reinterpret_cast<uintptr_t>(p)) % vector / sizeof(T));
+// f over the elements [i, end) of unit-stride operands, a vector at a time.
+template <class F, class Out, class... In>
+HWY_INLINE void elementwise_few(int64_t i, int64_t end, F& f, Out* out, const In*... in) {
+  const int64_t step = static_cast<int64_t>(lanes());
+  for (; i + step <= end; i += step) store(f(load_f32(in + i)...), out + i);
+  if (i < end) store_n(f(load_f32_n(in + i, end - i)...), out + i, end - i);
 }
 
-// f over n elements of unit-stride operands. kStream: the output does not fit the cache.
+// The same over n elements, four vectors at a time. kStream: the output does not fit the cache, and whole lines of it
+// go past it (see to_line).
 template <bool kStream, class F, class Out, class... In>
 HWY_INLINE void elementwise_span(int64_t n, F& f, Out* out, const In*... in) {
   const int64_t step = static_cast<int64_t>(lanes());
   int64_t i = 0;
   if constexpr (kStream) {
-    i = std::min(n, to_vector_boundary(out));
-    if (i) store_n(f(load_f32_n(in, i)...), out, i);
+    i = std::min(n, to_line(out));
+    elementwise_few(0, i, f, out, in...);
     for (; i + 4 * step <= n; i += 4 * step) {
       stream(f(load_f32(in + i)...), out + i);
       stream(f(load_f32(in + i + step)...), out + i + step);
@@ -59,8 +62,7 @@ HWY_INLINE void elementwise_span(int64_t n, F& f, Out* out, const In*... in) {
       store(d, out + i + 3 * step);
     }
   }
-  for (; i + step <= n; i += step) store(f(load_f32(in + i)...), out + i);
-  if (i < n) store_n(f(load_f32_n(in + i, n - i)...), out + i, n - i);
+  elementwise_few(i, n, f, out, in...);
 }
 
 template <bool kStream, class F, class Out, class... In>
@@ -97,9 +99,11 @@ void elementwise_strided(std::index_sequence<k...>, const Loop& loop, const F& f
     std::tuple<TileBuffer<In, kTileElements>...> from;
     TileBuffer<Out, kTileElements> to;
     tiling.walk(begin, end, [&](const int64_t* at, int64_t rows, int64_t cols) {
-      (copy_tile<In>({std::get<k>(from).data, cols, 1}, tiling.tile(in, at, k + 1), rows, cols), ...);
-      elementwise_span<false>(rows * cols, f, to.data, static_cast<const In*>(std::get<k>(from).data)...);
-      copy_tile<Out>(tiling.tile(out, at, 0), {to.data, cols, 1}, rows, cols);
+      const Strided<Out> target = tiling.tile(out, at, 0);
+      const bool in_place = is_dense(target, rows, cols);
+      elementwise_span<false>(rows * cols, f, in_place ? target.data : to.data,
+                              std::get<k>(from).gather(tiling.tile(in, at, k + 1), rows, cols)...);
+      if (!in_place) copy_tile<Out>(target, {to.data, cols, 1}, rows, cols);
     });
   });
 }

@@ -34,7 +34,7 @@ HWY_INLINE void move_span(T* to, const T* from, int64_t n) {
     const size_t step = hn::Lanes(d);
     uint8_t* t = reinterpret_cast<uint8_t*>(to);
     const uint8_t* f = reinterpret_cast<const uint8_t*>(from);
-    size_t i = std::min(bytes, (0 - reinterpret_cast<uintptr_t>(t)) % step);
+    size_t i = std::min<size_t>(bytes, to_line(t));
     std::memcpy(t, f, i);
     for (; i + 2 * step <= bytes; i += 2 * step) {
       const auto a = hn::LoadU(d, f + i);

@@ -24,7 +24,7 @@ enum class RowPath {
 constexpr int64_t kShortRow = 96;
 constexpr int64_t kShortSum = 16;
 
-// With fewer neighbouring rows than this, gathering lanes from several runs fills the vectors better.
+// With fewer neighbouring rows than this, gathering lanes from several runs of them fills the vectors better.
 constexpr int64_t kMinColumns = 16;
 
 // Elements of a row that are reduced at a time on the row path: 16 KiB of f32, half of a small L1.
@@ -41,7 +41,7 @@ inline RowPath row_path(const Rows& rows, int along, int across, int64_t short_r
   const Loop& loop = rows.rows;
   const int inner = loop.rank - 1;
   bool contiguous = rows.length > short_row;
-  bool neighbours = inner >= 0 && loop.shape[inner] >= kMinColumns;
+  bool neighbours = inner == 0 || (inner > 0 && loop.shape[inner] >= kMinColumns);
   for (int i = 0; i < along; ++i) contiguous = contiguous && rows.axis_stride[i] == 1;
   for (int i = 0; i < across; ++i) neighbours = neighbours && loop.strides[i][inner] == 1;
   return contiguous ? RowPath::kRow : neighbours ? RowPath::kColumns : RowPath::kGatheredColumns;

@@ -162,6 +162,14 @@ HWY_INLINE float mul_add(float x, float y, float z) {
 
 // ---- past the cache: p is a multiple of the vector's bytes; hwy::FlushStream() must follow ----
 
+// Elements before p is at the start of a cache line, if it is a multiple of sizeof(T). Only whole lines are streamed:
+// one that is written in part costs a read and a write of memory at once, where the cache would put it together with
+// what the next row writes (10000 x 1000, layernorm: f32 takes 0.85 of the time so, bf16 0.75).
+template <class T>
+HWY_INLINE int64_t to_line(const T* p) {
+  return static_cast<int64_t>((0 - reinterpret_cast<uintptr_t>(p)) % 64 / sizeof(T));
+}
+
 HWY_INLINE void stream(VecF32 v, float* p) { hn::Stream(v, F32(), p); }
 HWY_INLINE void stream(VecF32 v, bf16* p) {
   const auto half = hn::DemoteTo(U16(), hn::BitCast(I32(), narrow_bits_bf16(v)));

@@ -6,6 +6,7 @@
 #define OPRT_DEVICE_CPU_TILE_H
 #endif
 
+#include <algorithm>
 #include <utility>
 
 #include "oprt/device/cpu/paths.h"
@@ -66,11 +67,27 @@ void transpose_tile(Strided<T> to, const T* from, int64_t from_stride, int64_t r
     for (int64_t r = c < whole_cols ? whole_rows : 0; r < rows; ++r) one_by_one(r, c);
 }
 
+// Whether the elements lie one behind the other.
+template <class T>
+bool is_dense(Strided<T> tile, int64_t rows, int64_t cols) {
+  return (cols == 1 || tile.col_stride == 1) && (rows == 1 || tile.row_stride == cols);
+}
+
+// The first `cols` of n elements, repeated up to the last.
+template <class T>
+void repeat(T* data, int64_t cols, int64_t n) {
+  for (int64_t done = cols; done < n; done *= 2) std::copy_n(data, std::min(done, n - done), data + done);
+}
+
 // to[r, c] = from[r, c]
 template <class T>
 void copy_tile(Strided<T> to, Strided<const T> from, int64_t rows, int64_t cols) {
   if (to.col_stride == 1 && from.row_stride == 1 && from.col_stride != 1)
     return transpose_tile(to, from.data, from.col_stride, rows, cols);
+  if (from.row_stride == 0 && rows > 1 && is_dense(to, rows, cols)) {
+    copy_tile(to, from, 1, cols);
+    return repeat(to.data, cols, rows * cols);
+  }
   for (int64_t r = 0; r < rows; ++r) {
     T* to_row = to.data + r * to.row_stride;
     const T* from_row = from.data + r * from.row_stride;
@@ -84,6 +101,13 @@ void copy_tile(Strided<T> to, Strided<const T> from, int64_t rows, int64_t cols)
 template <class T, int64_t kElements>
 struct TileBuffer {
   HWY_ALIGN T data[kElements];
+
+  // A tile's elements one behind the other: where they are, if they lie so, else here.
+  const T* gather(Strided<const T> tile, int64_t rows, int64_t cols) {
+    if (is_dense(tile, rows, cols)) return tile.data;
+    copy_tile<T>({data, cols, 1}, tile, rows, cols);
+    return data;
+  }
 };
 
 // One row of an input: in place where its stride is 1, else (stride 0) its one value, repeated.

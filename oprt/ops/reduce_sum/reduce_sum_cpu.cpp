@@ -52,18 +52,50 @@ struct PlusStrips {
   }
 };
 
+// Positions ahead that are asked for, since no prefetcher follows strides of pages (1024 x 1024 f32: 0.75 of the time).
+constexpr int64_t kPositionsAhead = 16;
+
 // Positions [0, n) of kColumns neighbouring rows, straight from memory: a register for each strip, and the order of
 // sum_span on staged ones.
 template <class T>
 Sums sum_whole_columns(const T* x, int64_t stride, int64_t n) {
+  constexpr int64_t kLine = 64 / sizeof(T);
   PairwiseTree<Sums, PlusStrips> tree{PlusStrips()};
   for (int64_t i = 0; i < n;) {
     Sums sums;
     for (VecF32& sum : sums.strip) sum = hn::Zero(F32());
-    for (const int64_t end = std::min(n, i + kChainAdds); i < end; ++i)
+    for (const int64_t end = std::min(n, i + kChainAdds); i < end; ++i) {
+      for (int64_t c = 0; c < kColumns; c += kLine) hwy::Prefetch(x + (i + kPositionsAhead) * stride + c);
       for (int64_t s = 0; s < kStrips; ++s)
         sums.strip[s] = hn::Add(sums.strip[s], load_f32(x + i * stride + s * static_cast<int64_t>(lanes())));
+    }
     tree.push(sums);
+  }
+  return tree.total();
+}
+
+// The same of one strip, `width` rows wide: four chains at a time, since an addition takes 3 or 4 cycles. (100000 x 4
+// along the long axis on one thread: 75 us, lanes gathered into a stage 690.)
+template <class T>
+VecF32 sum_strip(const T* x, int64_t stride, int64_t n, int64_t width) {
+  const bool whole = width == static_cast<int64_t>(lanes());
+  const auto at = [&](int64_t i) { return whole ? load_f32(x + i * stride) : load_f32_n(x + i * stride, width); };
+  PairwiseTree<VecF32, Plus> tree{Plus()};
+  int64_t i = 0;
+  for (; i + 4 * kChainAdds <= n; i += 4 * kChainAdds) {
+    VecF32 a = hn::Zero(F32()), b = a, c = a, d = a;
+    for (int64_t j = i; j < i + kChainAdds; ++j) {
+      a = hn::Add(a, at(j));
+      b = hn::Add(b, at(j + kChainAdds));
+      c = hn::Add(c, at(j + 2 * kChainAdds));
+      d = hn::Add(d, at(j + 3 * kChainAdds));
+    }
+    for (const VecF32& chain : {a, b, c, d}) tree.push(chain);
+  }
+  while (i < n) {
+    VecF32 chain = hn::Zero(F32());
+    for (const int64_t end = std::min(n, i + kChainAdds); i < end; ++i) chain = hn::Add(chain, at(i));
+    tree.push(chain);
   }
   return tree.total();
 }
@@ -83,9 +115,14 @@ void sum_columns(const Rows& rows, const T* in, T* out, bool unit) {
       const auto sums_of = [&](int64_t b) {
         const int64_t positions = std::min(kColumnBlock, n - b * kColumnBlock);
         const T* const x = in + b * kColumnBlock * stride;
-        if (unit && columns.count == kColumns && n > 0)
-          return sum_whole_columns(x + columns.offset[kIn][0], stride, positions);
         Sums sums = {};
+        if (unit && n > 0) {
+          const T* const first = x + columns.offset[kIn][0];
+          if (columns.count == kColumns) return sum_whole_columns(first, stride, positions);
+          for (int64_t s = 0; s < columns.strips(); ++s)
+            sums.strip[s] = sum_strip(first + s * size, stride, positions, std::min(size, columns.count - s * size));
+          return sums;
+        }
         HWY_ALIGN float stage[kStage];
         load_columns(columns, columns.offset[kIn], x, stride, positions, stage);
         for (int64_t s = 0; s < columns.strips(); ++s)
