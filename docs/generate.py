@@ -1,13 +1,15 @@
-"""Writes what the documents say of every operator: docs/operators.md (contracts and C functions, from the headers) and
-the README's table of operators and backends (from the files in each folder).
+"""Writes what the documents say of every operator: docs/operators.md (contracts and C functions, from the headers), the
+README's table of operators and backends (from the files in each folder) and docs/cpu-speed.md (from what was measured).
 
-    python docs/generate.py            rewrites both
+    python docs/generate.py            rewrites them
     python docs/generate.py --check    exits 1 where one is not what the tree says
 """
 
 import pathlib
 import re
 import sys
+
+import cpu_speed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "operators.md"
@@ -66,6 +68,8 @@ def with_table(readme):
 
 def main():
     wanted = {PAGE: page()} | {r: with_table(r.read_text()) for r in READMES if r.exists()}
+    if measured := cpu_speed.newest():
+        wanted[cpu_speed.PAGE] = cpu_speed.page(measured)
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:] and stale:
         names = ", ".join(str(path.relative_to(ROOT)) for path in stale)

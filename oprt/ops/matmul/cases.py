@@ -1,5 +1,7 @@
 """matmul: what is right, what is refused, what is timed. How such a file is written: operator_runtime.testing."""
 
+import ctypes
+import functools
 import math
 
 import numpy as np
@@ -157,6 +159,27 @@ def torch(torch, outs, ins, activation=None, algorithm="auto"):
     return lambda: torch.matmul(ins[0], ins[1], out=outs[0])
 
 
+def library(outs, ins, activation=None, algorithm="auto"):
+    c, a, b = outs[0], ins[0], ins[1]
+    sgemm = dnnl_sgemm()
+    if not sgemm or activation or c.ndim != 2 or c.dtype != np.float32:
+        return None
+    m, n, k = (ctypes.c_int64(length) for length in (*c.shape, a.shape[1]))
+    one, zero, no_turn = ctypes.c_float(1), ctypes.c_float(0), ctypes.c_char(b"N")
+    a_data, b_data, c_data = (ctypes.c_void_p(x.ctypes.data) for x in (a, b, c))
+    return lambda: sgemm(no_turn, no_turn, m, n, k, one, a_data, k, b_data, n, zero, c_data, n)
+
+
+@functools.cache
+def dnnl_sgemm():
+    for file in ("libdnnl.so.3", "libdnnl.so.2"):
+        try:
+            return ctypes.CDLL(file).dnnl_sgemm
+        except OSError:
+            continue
+    return None
+
+
 SUITE = Suite(
     reference=reference,
     bound=bound,
@@ -169,4 +192,5 @@ SUITE = Suite(
     flops=flops,
     numpy=numpy,
     torch=torch,
+    library=library,
 )

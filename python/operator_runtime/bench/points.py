@@ -11,9 +11,10 @@ from operator_runtime.testing.dtypes import NUMPY
 from operator_runtime.testing.layout import Placed, filled
 from operator_runtime.testing.load import suites
 
-MOST_MEMORY = 384 << 20  # bytes of rotating buffers
+MOST_MEMORY = 192 << 20  # bytes of rotating buffers
 CHECKED_BYTES = 8 << 20  # inputs up to this size are compared with the reference in the same run
 OWN = "oprt"
+LIBRARY = "library"  # a peer of those suites alone that have it
 
 
 @dataclasses.dataclass
@@ -83,9 +84,11 @@ def peer_calls(suite, peer, sets, params):
     else:
 
         def make(outs, ins):
-            return suite.numpy(outs, ins, **params)
+            return getattr(suite, peer)(outs, ins, **params)
 
     made = [make(outs, ins) for outs, ins in sets]
+    if made[0] is None:
+        raise LookupError("it has no such call")
     made[0]()
     return made
 
@@ -130,7 +133,7 @@ def run(op, name, d, bench, backend, peers, evict, rounds):
     prepared = [first, *(operator.prepare(*one, live.params) for one in sets[1:])]
     providers = {OWN: [one.run for one in prepared], **copies(count + 1, size, backend)}
     missing = {}
-    for peer in peers:
+    for peer in (peer for peer in peers if peer != LIBRARY or suite.library):
         try:
             providers[peer] = peer_calls(suite, peer, sets, live.params)
         except Exception as why:  # a peer that cannot do it is listed as that

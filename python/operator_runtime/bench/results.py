@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import platform
+import shlex
 import socket
 import sys
 
@@ -24,6 +25,7 @@ def context():
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "host_name": socket.gethostname(),
         "executable": "oprt bench",
+        "command": shlex.join(["oprt", *sys.argv[1:]]),
         "num_cpus": len(os.sched_getaffinity(0)),
         "mhz_per_cpu": int(float(_cpuinfo("cpu MHz") or 0)),
         "cpu_scaling_enabled": False,
@@ -35,6 +37,7 @@ def context():
         "python": platform.python_version(),
         "numpy": np.__version__,
         "oprt": _native.version(),
+        "matmul_library": _native.matmul_library(),
     }
     for name in ("torch", "jax"):
         if name in sys.modules:

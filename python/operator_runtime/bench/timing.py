@@ -4,7 +4,7 @@ A sample is one pass over a provider's calls, each on its own buffers, divided b
 within a round and the order rotates, so that whatever disturbs the machine disturbs all of them; a figure is the median
 of the rounds.
 
-Cold: before each sample a block of twice the last-level cache is written, unless the buffers are larger than that
+Cold: before each sample a block of twice the last-level cache is read, unless the buffers are larger than that
 anyway. Both: providers bring thread pools of their own whose idle workers spin for a while after a call, so a sample
 starts after a pause, with one call that does not count and wakes the provider's own pool.
 """
@@ -51,13 +51,13 @@ def last_level_cache():
 
 
 class Evictor:
-    """Empties the caches by writing past them."""
+    """Empties the caches by reading past them: in half the time of writing, and no call pays for lines left dirty."""
 
     def __init__(self):
-        self.block = np.zeros(2 * last_level_cache(), np.uint8)
+        self.block = np.ones(2 * last_level_cache() // 8, np.uint64)
 
     def __call__(self):
-        self.block += 1
+        self.block.max()
 
 
 def estimate(call):

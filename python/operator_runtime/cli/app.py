@@ -17,7 +17,10 @@ Dtypes = Annotated[list[str] | None, typer.Option("--dtype", help="f32, f16, bf1
 BackendName = Annotated[str | None, typer.Option("--backend", help="cpu, nvidia, metax; else where the data lives.")]
 Filter = Annotated[str | None, typer.Option("--filter", help="Only what has this text in its name.")]
 Json = Annotated[str | None, typer.Option("--json", help="File to write the results to.", metavar="FILE")]
-Peers = Annotated[list[str] | None, typer.Option("--peer", help="torch or numpy, measured beside; may be repeated.")]
+Peers = Annotated[
+    list[str] | None,
+    typer.Option("--peer", help="torch, numpy or library (matmul's), measured beside; may be repeated."),
+]
 
 
 @app.command()

@@ -5,12 +5,12 @@ import importlib.util
 
 from operator_runtime import OperatorRuntimeError
 from operator_runtime.bench import points, results, timing
-from operator_runtime.cli.files import write_json
+from operator_runtime.cli.files import check_folder, write_json
 from operator_runtime.cli.usage import check_backend, check_names, console, one_of, refuse
 from operator_runtime.testing.items import benchmarks
 from operator_runtime.testing.load import suites
 
-PEERS = ("torch", "numpy")
+PEERS = ("torch", "numpy", points.LIBRARY)
 LEGEND = """
 time     median with cold caches; ± is half the distance between the quartiles; hot is the same call over and over
 of copy  1.00 is as fast as copying as many bytes in this run
@@ -26,7 +26,7 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
         refuse(f"bench measures the cpu; for {backend} there is no clock yet.")
     peers = list(peers or ())
     for peer in peers:
-        if importlib.util.find_spec(peer) is None:
+        if peer != points.LIBRARY and importlib.util.find_spec(peer) is None:
             refuse(f"{peer} is not installed: pip install {peer}.")
     chosen = [
         (op, f"{op}/{dtype}/{bench.name}", d, bench)
@@ -37,6 +37,8 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
         for d, bench in benchmarks(suite, op, dtype)
         if not filter or filter in f"{op}/{dtype}/{bench.name}"
     ]
+    if json:
+        check_folder(json)
     if not chosen:
         refuse(f"nothing ran: no benchmark matches {filter!r}." if filter else "nothing ran: no benchmark.")
     clock = timing.self_test()
@@ -59,6 +61,9 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
         except OperatorRuntimeError as refusal:
             complaints.append(f"{name} was refused: {refusal}")
             continue
+        except KeyboardInterrupt:
+            complaints.append(f"Ended at {name}, with {len(chosen) - len(done)} points to go.")
+            break
         done.append(point)
         complaints += [f"{name} is wrong, so its speed means nothing:\n{text}" for text in point.complaints]
         print_row(name, width, *figures(point, peers, ceiling), style="red" if point.complaints else None)

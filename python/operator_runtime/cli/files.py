@@ -14,8 +14,23 @@ def write_text(path, text):
         refuse(f"cannot write {path}: {why.strerror}.")
 
 
+def check_folder(path):
+    """Before the work whose result goes there."""
+    folder = pathlib.Path(path).parent
+    if not folder.is_dir():
+        refuse(f"cannot write {path}: there is no folder {folder}.")
+
+
 def write_json(path, document):
-    write_text(path, json.dumps(document, indent=1) + "\n")
+    """One line for each entry of a list."""
+    parts = []
+    for key, value in document.items():
+        if isinstance(value, list):
+            text = "[\n" + ",\n".join("  " + json.dumps(entry) for entry in value) + "\n ]"
+        else:
+            text = json.dumps(value, indent=1).replace("\n", "\n ")
+        parts.append(f" {json.dumps(key)}: {text}")
+    write_text(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def read_results(path):

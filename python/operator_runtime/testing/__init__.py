@@ -75,6 +75,7 @@ uniform, constant(0.1), around(1000), dense(14), integers(-8, 8), signed_log; wr
     alignment_free=False                results may depend on alignment (matmul only)
     numpy=f(outs, ins, **params)        peers of the benchmark: return a function that makes one call
     torch=f(torch, outs, ins, **params)
+    library=f(outs, ins, **params)      the library that the operator itself may call, called directly (matmul)
     bytes=f(outs, ins, **params)        traffic of one call, where the default, every distinct element once, is wrong
     flops=f(outs, ins, **params)        arithmetic of one call, where it says something (matmul)
 

@@ -123,6 +123,7 @@ class Suite:
     alignment_free: bool = True
     numpy: Callable | None = None
     torch: Callable | None = None
+    library: Callable | None = None
     bytes: Callable | None = None
     flops: Callable | None = None
     name: str = field(default="", compare=False)  # filled in by the loader: the folder's
