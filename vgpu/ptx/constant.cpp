@@ -16,12 +16,11 @@ Constant integer(uint64_t bits, bool is_unsigned = false) { return {Literal::int
 
 Constant number(const Token& token) {
   const std::string_view text = token.text;
-  const auto bad = [&] { fail(token.line, "`" + Tokens::quoted(text) + "` is not a number"); };
+  const auto bad = [&] { fail(token.line, in_quotes(text) + " is not a number"); };
   const auto digits = [&](std::string_view part, int base) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value, base);
-    if (error == std::errc::result_out_of_range)
-      fail(token.line, "`" + Tokens::quoted(text) + "` does not fit into 64 bits");
+    if (error == std::errc::result_out_of_range) fail(token.line, in_quotes(text) + " does not fit into 64 bits");
     if (part.empty() || error != std::errc() || end != part.data() + part.size()) bad();
     return value;
   };
@@ -56,10 +55,10 @@ class Expression {
   Constant choice() {
     const Deeper deeper(*this);
     const Constant condition = binary(0);
-    if (!tokens_.now.is("?")) return condition;
+    if (!tokens_.now.is('?')) return condition;
     const int line = tokens_.take().line;
     const Constant yes = choice();
-    tokens_.expect(":");
+    tokens_.expect(':');
     const Constant no = choice();
     return truth(condition, line) ? yes : no;
   }
@@ -74,22 +73,32 @@ class Expression {
     Expression& e;
   };
 
-  static int precedence(std::string_view operation) {
-    static constexpr struct {
-      std::string_view text;
-      int level;
-    } kTable[] = {{"||", 1}, {"&&", 2}, {"|", 3},  {"^", 4},  {"&", 5}, {"==", 6}, {"!=", 6}, {"<", 7},  {">", 7},
-                  {"<=", 7}, {">=", 7}, {"<<", 8}, {">>", 8}, {"+", 9}, {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
-    for (const auto& entry : kTable) {
-      if (entry.text == operation) return entry.level;
+  static int precedence(const Token& token) {
+    switch (token.mark) {
+      case '|': return 3;
+      case '^': return 4;
+      case '&': return 5;
+      case '<':
+      case '>': return 7;
+      case '+':
+      case '-': return 9;
+      case '*':
+      case '/':
+      case '%': return 10;
+      case 0: break;
+      default: return 0;
     }
-    return 0;
+    const std::string_view text = token.text;
+    if (text == "||") return 1;
+    if (text == "&&") return 2;
+    if (text == "==" || text == "!=") return 6;
+    return text == "<=" || text == ">=" ? 7 : 8;
   }
 
   Constant binary(int above) {
     Constant left = unary();
     while (tokens_.now.kind == Token::Kind::mark) {
-      const int level = precedence(tokens_.now.text);
+      const int level = precedence(tokens_.now);
       if (level <= above) break;
       const Token operation = tokens_.take();
       const Constant right = binary(level);
@@ -106,33 +115,33 @@ class Expression {
       tokens_.take();
       return integer(32);
     }
-    if (tokens_.accept("(")) {
+    if (tokens_.accept('(')) {
       const bool to_signed = tokens_.accept(".s64"), to_unsigned = !to_signed && tokens_.accept(".u64");
       Constant inner;
       if (to_signed || to_unsigned) {
-        tokens_.expect(")");
+        tokens_.expect(')');
         inner = unary();
         need_integer(inner, token.line);
         inner.is_unsigned = to_unsigned;
       } else {
         inner = choice();
-        tokens_.expect(")");
+        tokens_.expect(')');
       }
       return inner;
     }
-    if (tokens_.accept("+")) return unary();
-    if (tokens_.accept("-")) {
+    if (tokens_.accept('+')) return unary();
+    if (tokens_.accept('-')) {
       Constant value = unary();
       if (value.literal == Literal::f64) return {Literal::f64, false, value.bits ^ uint64_t{1} << 63};
       if (value.literal == Literal::f32) return {Literal::f32, false, value.bits ^ uint64_t{1} << 31};
       return integer(-value.bits, value.is_unsigned);
     }
-    if (tokens_.accept("~")) {
+    if (tokens_.accept('~')) {
       const Constant value = unary();
       need_integer(value, token.line);
       return integer(~value.bits, value.is_unsigned);
     }
-    if (tokens_.accept("!")) return integer(!truth(unary(), token.line));
+    if (tokens_.accept('!')) return integer(!truth(unary(), token.line));
     tokens_.unexpected("a number");
   }
 

@@ -8,7 +8,7 @@
 namespace vgpu::ptx {
 namespace {
 
-enum : uint8_t { kSpace = 1, kNameFirst = 2, kNameRest = 4, kDigit = 8 };
+enum : uint8_t { kSpace = 1, kNameFirst = 2, kNameRest = 4, kDigit = 8, kMark = 16, kDoubles = 32 };
 
 constexpr std::array<uint8_t, 256> make_classes() {
   std::array<uint8_t, 256> classes{};
@@ -16,6 +16,8 @@ constexpr std::array<uint8_t, 256> make_classes() {
   for (int c = 'a'; c <= 'z'; ++c) classes[c] = classes[c - 'a' + 'A'] = kNameFirst | kNameRest;
   for (int c = '0'; c <= '9'; ++c) classes[c] = kNameRest | kDigit;
   classes['_'] = classes['$'] = kNameFirst | kNameRest;
+  for (const char c : std::string_view("()[]{},;:+-*/%^~?@")) classes[uint8_t(c)] = kMark;
+  for (const char c : std::string_view("<>=!&|")) classes[uint8_t(c)] = kMark | kDoubles;
   return classes;
 }
 constexpr std::array<uint8_t, 256> kClasses = make_classes();
@@ -46,8 +48,9 @@ Token Lexer::next() {
   skip_space();
   Token token;
   token.line = line_;
-  if (at_ == text_.size()) return token;
   const size_t first = at_;
+  token.text = text_.substr(first, 0);
+  if (at_ == text_.size()) return token;
   const auto more = [&](uint8_t classes) { return at_ < text_.size() && is(text_[at_], classes); };
   const char c = text_[at_++];
   if (is(c, kNameFirst) || (c == '%' && more(kNameFirst))) {
@@ -72,11 +75,15 @@ Token Lexer::next() {
     while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n') at_ += text_[at_] == '\\' ? 2 : 1;
     if (at_ >= text_.size() || text_[at_] != '"') throw SyntaxError{line_, "a string is never closed"};
     ++at_;
-  } else if (std::string_view("()[]{}<>,;:=+-*/%&|^~!?@").find(c) != std::string_view::npos) {
+  } else if (is(c, kMark)) {
     token.kind = Token::Kind::mark;
-    const std::string_view two = text_.substr(first, 2);
-    for (const std::string_view operation : {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"}) {
-      if (two == operation) at_ = first + 2;
+    token.mark = c;
+    if (is(c, kDoubles)) {
+      for (const std::string_view operation : {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"}) {
+        if (text_.substr(first, 2) != operation) continue;
+        at_ = first + 2;
+        token.mark = 0;
+      }
     }
   } else {
     char what[64];
@@ -126,8 +133,8 @@ std::string_view Lexer::between(const Token& first, const Token& end) const {
   return text_.substr(from, to - from);
 }
 
-bool Lexer::is_one_line(std::string_view text) {
-  return text.find('\n') == text.npos && text.find("/*") == text.npos;  // a // comment ends with a line
+bool Lexer::is_plain(const Token& first, const Token& end) const {
+  return first.line == end.line && between(first, end).find("/*") == std::string_view::npos;
 }
 
 std::string Lexer::joined(std::string_view text) {

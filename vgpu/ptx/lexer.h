@@ -22,8 +22,10 @@ struct Token {
     string,     // "with its quotes"
     mark  // one of ( ) [ ] { } < > , ; : = + - * / % & | ^ ~ ! ? @, or two of the operators << >> <= >= == != && ||
   } kind = Kind::end;
-  std::string_view text;
+  char mark = 0;  // of a mark of one character: that
   int line = 1;
+  std::string_view text;
+  bool is(char m) const { return mark == m; }
   bool is(std::string_view t) const { return text == t; }
 };
 
@@ -41,8 +43,8 @@ class Lexer {
   bool label_follows() const;
   // The text from the beginning of one token to the space before another.
   std::string_view between(const Token& first, const Token& end) const;
-  static bool is_one_line(std::string_view text);    // and holds no comment
-  static std::string joined(std::string_view text);  // comments removed, white space made single spaces
+  bool is_plain(const Token& first, const Token& end) const;  // that text is on one line and holds no comment
+  static std::string joined(std::string_view text);           // comments removed, white space made single spaces
 
  private:
   void skip_space();
@@ -50,6 +52,11 @@ class Lexer {
   size_t at_ = 0;
   int line_ = 1;
 };
+
+// `text`, cut where it is long: for messages.
+inline std::string in_quotes(std::string_view text) {
+  return "`" + (text.size() <= 60 ? std::string(text) : std::string(text.substr(0, 57)) + "...") + "`";
+}
 
 // The lexer with the token that comes next.
 class Tokens {
@@ -63,24 +70,25 @@ class Tokens {
     now = lexer.next();
     return token;
   }
-  bool accept(std::string_view text) {
-    if (now.text != text) return false;
+  template <class Wanted>  // a character or a text, as Token::is takes them
+  bool accept(const Wanted& wanted) {
+    if (!now.is(wanted)) return false;
     now = lexer.next();
     return true;
   }
+  void expect(char mark) {
+    if (!accept(mark)) unexpected(in_quotes({&mark, 1}));
+  }
   void expect(std::string_view text) {
-    if (!accept(text)) unexpected("`" + std::string(text) + "`");
+    if (!accept(text)) unexpected(in_quotes(text));
   }
   Token expect(Token::Kind kind, const char* what) {
     if (now.kind != kind) unexpected(what);
     return take();
   }
   [[noreturn]] void unexpected(const std::string& wanted) const {
-    const std::string found = now.kind == Token::Kind::end ? "the text ends" : "`" + quoted(now.text) + "` stands";
+    const std::string found = now.kind == Token::Kind::end ? "the text ends" : in_quotes(now.text) + " stands";
     fail(now.line, found + " where " + wanted + " should be");
-  }
-  static std::string quoted(std::string_view text) {
-    return text.size() <= 60 ? std::string(text) : std::string(text.substr(0, 57)) + "...";
   }
 };
 

@@ -35,8 +35,6 @@ std::string unquoted(std::string_view text) {
   return plain;
 }
 
-std::string in_quotes(std::string_view name) { return "`" + Tokens::quoted(name) + "`"; }
-
 }  // namespace
 
 void Parser::parse() {
@@ -65,18 +63,18 @@ void Parser::header() {
         target.text.find('_') + 1;  // sm_90a; others (debug, texmode_unified) say nothing of the device
     if (target.text.starts_with("sm_") || target.text.starts_with("compute_"))
       std::from_chars(target.text.data() + digits, target.text.data() + target.text.size(), module_.sm);
-  } while (tokens_.accept(","));
+  } while (tokens_.accept(','));
   if (module_.sm == 0) fail(line, "`.target` names no sm_…");
 }
 
 void Parser::item() {
-  if (tokens_.accept(";")) return;
+  if (tokens_.accept(';')) return;
   const Token token = tokens_.now;
   if (token.is(".address_size")) {
     tokens_.take();
     if (!tokens_.now.is("64"))
       fail(token.line,
-           "only 64-bit addresses are understood, not `.address_size " + Tokens::quoted(tokens_.now.text) + "`");
+           "only 64-bit addresses are understood, not `.address_size " + std::string(tokens_.now.text) + "`");
     tokens_.take();
     return;
   }
@@ -86,8 +84,8 @@ void Parser::item() {
   if (token.is(".pragma")) {
     tokens_.take();
     do tokens_.expect(Token::Kind::string, "a string");
-    while (tokens_.accept(","));
-    tokens_.expect(";");
+    while (tokens_.accept(','));
+    tokens_.expect(';');
     return;
   }
   if (token.is(".target") || token.is(".version")) fail(token.line, in_quotes(token.text) + " stands twice");
@@ -114,9 +112,9 @@ void Parser::file() {
   const int64_t index = integer_expression(tokens_);
   const Token path = tokens_.expect(Token::Kind::string, "a path");
   if (index >= 0 && index <= INT32_MAX) module_.files[int(index)] = unquoted(path.text);
-  if (tokens_.accept(",")) {
+  if (tokens_.accept(',')) {
     integer_expression(tokens_);
-    tokens_.expect(",");
+    tokens_.expect(',');
     integer_expression(tokens_);
   }
 }
@@ -128,9 +126,9 @@ void Parser::section() {
   if (tokens_.now.kind != Token::Kind::directive && tokens_.now.kind != Token::Kind::name)
     tokens_.unexpected("a section's name");
   tokens_.take();
-  tokens_.expect("{");
+  tokens_.expect('{');
   bool bytes = false;
-  while (!tokens_.accept("}")) {
+  while (!tokens_.accept('}')) {
     const Token token = tokens_.now;
     if (token.kind == Token::Kind::end) tokens_.unexpected("the end of a section");
     tokens_.take();
@@ -141,7 +139,7 @@ void Parser::section() {
       int value = 0;
       std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
       debug_bytes_ += char(value);
-    } else if (token.kind == Token::Kind::name && tokens_.now.is(":")) {
+    } else if (token.kind == Token::Kind::name && tokens_.now.is(':')) {
       debug_labels_[token.text] = debug_bytes_.size();
     }
   }
@@ -158,9 +156,9 @@ void Parser::alias() {
     return found->second;
   };
   const int name = named();
-  tokens_.expect(",");
+  tokens_.expect(',');
   aliases_.push_back({name, named()});
-  tokens_.expect(";");
+  tokens_.expect(';');
 }
 
 // [(results)] name [(parameters)] directives, then `;` or `{ … }`
@@ -172,16 +170,16 @@ void Parser::function(bool is_entry) {
   fresh.is_entry = is_entry;
   fresh.is_extern = true;
   std::vector<std::string_view> result_names, param_names;
-  if (!is_entry && tokens_.now.is("(")) fresh.results = parameters(result_names);
+  if (!is_entry && tokens_.now.is('(')) fresh.results = parameters(result_names);
   const Token name = tokens_.expect(Token::Kind::name, "a function's name");
   fresh.name = name.text;
   fresh.line = name.line;
-  if (tokens_.now.is("(")) fresh.params = parameters(param_names);
+  if (tokens_.now.is('(')) fresh.params = parameters(param_names);
   function_directives(fresh);
 
   // A declaration and the definition are one Function, whose index calls have noted.
   const auto [place, is_new] = module_.function_index.try_emplace(fresh.name, int(module_.functions.size()));
-  const bool defines = tokens_.now.is("{");
+  const bool defines = tokens_.now.is('{');
   if (is_new) {
     if (!scope_.names.try_emplace(name.text, Binding{.refers = Refers::function, .index = place->second}).second)
       fail(name.line, in_quotes(name.text) + " is declared twice");
@@ -190,13 +188,13 @@ void Parser::function(bool is_entry) {
     Function& known = *module_.functions[place->second];
     if (defines && !known.is_extern) fail(name.line, in_quotes(name.text) + " is defined twice");
     if (!defines) {
-      tokens_.expect(";");
+      tokens_.expect(';');
       return;
     }
     known = std::move(fresh);
   }
   if (!defines) {
-    tokens_.expect(";");
+    tokens_.expect(';');
     return;
   }
   Function& function = *module_.functions[place->second];
@@ -214,7 +212,7 @@ void Parser::function_directives(Function& function) {
       const int64_t value = integer_expression(tokens_);
       if (count == most || value < 0 || value > INT32_MAX) fail(line, "a performance directive has a wrong number");
       three[count++] = int(value);
-    } while (tokens_.accept(","));
+    } while (tokens_.accept(','));
     while (most == 3 && count < 3) three[count++] = 1;
   };
   int ignored[3];
@@ -239,7 +237,7 @@ void Parser::function_directives(Function& function) {
       numbers(ignored, 1);
     else if (token.is(".pragma")) {
       tokens_.expect(Token::Kind::string, "a string");
-      tokens_.accept(";");
+      tokens_.accept(';');
     } else if (!token.is(".noreturn") && !token.is(".explicitcluster") && !token.is(".blocksareclusters") &&
                !token.is(".unique"))
       fail(token.line, in_quotes(token.text) + " is no directive of a function");
@@ -248,9 +246,9 @@ void Parser::function_directives(Function& function) {
 
 // ( .param .b64 name, .reg .u32 name, … )
 std::vector<Variable> Parser::parameters(std::vector<std::string_view>& names) {
-  tokens_.expect("(");
+  tokens_.expect('(');
   std::vector<Variable> variables;
-  if (tokens_.accept(")")) return variables;
+  if (tokens_.accept(')')) return variables;
   do {
     const auto space = space_of(tokens_.now.text);
     if (space != Space::param && space != Space::reg) tokens_.unexpected("`.param` or `.reg`");
@@ -261,8 +259,8 @@ std::vector<Variable> Parser::parameters(std::vector<std::string_view>& names) {
     if (declared.is_range) fail(declared.variable.line, "a parameter is no range of registers");
     names.push_back(declared.name);
     variables.push_back(std::move(declared.variable));
-  } while (tokens_.accept(","));
-  tokens_.expect(")");
+  } while (tokens_.accept(','));
+  tokens_.expect(')');
   return variables;
 }
 
@@ -316,11 +314,11 @@ Parser::Declared Parser::declared_types(Space space) {
 // .attribute(.managed), .attribute(.unified(1, 2))
 void Parser::attributes(Variable& variable) {
   tokens_.expect(".attribute");
-  tokens_.expect("(");
+  tokens_.expect('(');
   for (int depth = 1; depth > 0;) {
     const Token token = tokens_.take();
     if (token.kind == Token::Kind::end) tokens_.unexpected("`)`");
-    depth += token.is("(") - token.is(")");
+    depth += token.is('(') - token.is(')');
     variable.is_managed |= token.is(".managed");
   }
 }
@@ -330,7 +328,7 @@ void Parser::declared_name(Declared& declared) {
   declared.name = name.text;
   declared.variable.name = name.text;
   declared.variable.line = name.line;
-  if (tokens_.accept("<")) {
+  if (tokens_.accept('<')) {
     const Token count = tokens_.now;
     if (count.kind != Token::Kind::number) tokens_.unexpected("a number of registers");
     // Not an expression: `>` closes the range.
@@ -338,21 +336,21 @@ void Parser::declared_name(Declared& declared) {
     if (error != std::errc() || end != count.text.data() + count.text.size() || declared.count > UINT32_MAX)
       fail(count.line, in_quotes(count.text) + " is no number of registers");
     tokens_.take();
-    tokens_.expect(">");
+    tokens_.expect('>');
     declared.is_range = true;
   }
-  while (tokens_.accept("[")) {
+  while (tokens_.accept('[')) {
     if (declared.dimensions.size() == kMostDimensions)
       fail(name.line, in_quotes(name.text) + " has too many dimensions");
     int64_t extent = 0;
-    if (!tokens_.now.is("]")) {
+    if (!tokens_.now.is(']')) {
       extent = integer_expression(tokens_);
       if (extent < 0) fail(name.line, in_quotes(name.text) + " has a negative size");
     } else if (!declared.dimensions.empty()) {
       tokens_.unexpected("a size");
     }
     declared.dimensions.push_back(extent);
-    tokens_.expect("]");
+    tokens_.expect(']');
   }
 }
 
@@ -370,9 +368,9 @@ void Parser::finish(Declared& declared) {
 }
 
 void Parser::module_variables(Space space, bool is_extern) {
-  if (space == Space::constant && tokens_.accept("[")) {  // a bank, of old
+  if (space == Space::constant && tokens_.accept('[')) {  // a bank, of old
     integer_expression(tokens_);
-    tokens_.expect("]");
+    tokens_.expect(']');
   }
   const Declared types = declared_types(space);
   do {
@@ -382,15 +380,15 @@ void Parser::module_variables(Space space, bool is_extern) {
     if (declared.is_range)
       fail(declared.variable.line, in_quotes(declared.name) + " is a range, which only registers have");
     add_module_variable(std::move(declared), is_extern, scope_);
-  } while (tokens_.accept(","));
-  tokens_.expect(";");
+  } while (tokens_.accept(','));
+  tokens_.expect(';');
 }
 
 // With its initialiser. A declaration and the definition are one Variable.
 void Parser::add_module_variable(Declared declared, bool is_extern, Scope& scope) {
   finish(declared);
   declared.variable.is_extern = is_extern;
-  if (tokens_.accept("=")) {
+  if (tokens_.accept('=')) {
     initialiser(declared);
     finish(declared);
   }
@@ -414,10 +412,10 @@ void Parser::initialiser(Declared& declared) {
   if (variable.space != Space::global && variable.space != Space::constant)
     fail(variable.line, "a variable in " + std::string(name_of(variable.space)) + " memory cannot be initialised");
   if (declared.dimensions.empty() && declared.elements == 1) {
-    if (!tokens_.now.is("{")) return initial_value(declared, 0);
+    if (!tokens_.now.is('{')) return initial_value(declared, 0);
     tokens_.take();
-    if (!tokens_.now.is("}")) initial_value(declared, 0);
-    return tokens_.expect("}");
+    if (!tokens_.now.is('}')) initial_value(declared, 0);
+    return tokens_.expect('}');
   }
   // The innermost dimension of a vector type's array is the vector.
   if (declared.elements > 1) declared.dimensions.push_back(declared.elements);
@@ -429,7 +427,7 @@ void Parser::initialiser(Declared& declared) {
 // values follow each other across rows.
 void Parser::initial_values(Declared& declared, size_t depth, uint64_t first) {
   const int line = tokens_.now.line;
-  tokens_.expect("{");
+  tokens_.expect('{');
   uint64_t row = 1;  // elements of one entry here
   for (size_t inner = depth + 1; inner < declared.dimensions.size(); ++inner) row *= declared.dimensions[inner];
   const uint64_t extent = declared.dimensions[depth];
@@ -437,11 +435,11 @@ void Parser::initial_values(Declared& declared, size_t depth, uint64_t first) {
   const uint64_t bytes = size_of(declared.variable.type);
   if (bytes == 0) fail(line, in_quotes(declared.name) + " has a type that cannot be initialised");
   uint64_t at = first;
-  if (!tokens_.now.is("}")) {
+  if (!tokens_.now.is('}')) {
     do {
       if (!open && at >= first + extent * row)
         fail(tokens_.now.line, in_quotes(declared.name) + " has fewer elements than values");
-      if (!tokens_.now.is("{")) {
+      if (!tokens_.now.is('{')) {
         initial_value(declared, at++ * bytes);
         continue;
       }
@@ -451,9 +449,9 @@ void Parser::initial_values(Declared& declared, size_t depth, uint64_t first) {
       at = (at - first + row - 1) / row * row + first;
       initial_values(declared, depth + 1, at);
       at += row;
-    } while (tokens_.accept(","));
+    } while (tokens_.accept(','));
   }
-  tokens_.expect("}");
+  tokens_.expect('}');
   if (open && row != 0) declared.dimensions[0] = (at - first + row - 1) / row;
 }
 
@@ -472,13 +470,13 @@ void Parser::initial_value(Declared& declared, uint64_t offset) {
   const auto address = [&](uint64_t mask) {
     Variable::Relocation r{offset, {}, 0, false, bytes, mask};
     Token symbol = tokens_.expect(Token::Kind::name, "a symbol");
-    if (symbol.is("generic") && tokens_.accept("(")) {
+    if (symbol.is("generic") && tokens_.accept('(')) {
       r.generic = true;
       symbol = tokens_.expect(Token::Kind::name, "a symbol");
-      if (tokens_.now.is("+") || tokens_.now.is("-")) r.addend = integer_expression(tokens_);
-      tokens_.expect(")");
+      if (tokens_.now.is('+') || tokens_.now.is('-')) r.addend = integer_expression(tokens_);
+      tokens_.expect(')');
     }
-    if (tokens_.now.is("+") || tokens_.now.is("-")) r.addend += integer_expression(tokens_);
+    if (tokens_.now.is('+') || tokens_.now.is('-')) r.addend += integer_expression(tokens_);
     r.symbol = symbol.text;
     symbols_.push_back(symbol);
     variable.relocations.push_back(r);
@@ -488,10 +486,10 @@ void Parser::initial_value(Declared& declared, uint64_t offset) {
     address(~uint64_t{0});
   } else {
     const Constant value = constant_expression(tokens_);
-    if (value.is_integer() && tokens_.accept("(")) {
+    if (value.is_integer() && tokens_.accept('(')) {
       if (value.bits == 0) fail(token.line, "a mask of an address is zero");
       address(value.bits);
-      tokens_.expect(")");
+      tokens_.expect(')');
     } else {
       bits = bits_as(variable.type, value, token.line);
     }

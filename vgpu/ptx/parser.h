@@ -96,6 +96,7 @@ class Body {
   void settle(const LabelUse& use, const Label& label);
 
   void instruction();
+  std::string_view text_from(const Token& first);
   void branch(Instruction& instruction, int index);
   void call(Instruction& instruction, int index);
   std::span<const Operand> operands_in_parentheses();
