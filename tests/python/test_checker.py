@@ -4,8 +4,10 @@ Kernels here are NumPy functions with the face of an operator, right ones and wr
 caught on every real operator is tests/python/test_operators.py's business (the items named "planted").
 """
 
+import contextlib
 import itertools
 import math
+import types
 from math import inf, nan
 
 import ml_dtypes
@@ -24,6 +26,7 @@ from operator_runtime.testing import (
     check,
     dtypes,
     errors,
+    far,
     integers,
     items,
     normal,
@@ -33,7 +36,7 @@ from operator_runtime.testing import (
 )
 from operator_runtime.testing import call as calls
 from operator_runtime.testing.draw import Draw
-from operator_runtime.testing.layout import GUARD, place
+from operator_runtime.testing.layout import GUARD, place, shows
 from operator_runtime.testing.load import suites
 from operator_runtime.testing.suite import Tensor
 
@@ -272,6 +275,28 @@ def test_C07_an_operand_alone_at_an_odd_address_is_seen():
     assert "with in 1 elements further on" in offsets.check(SUITE, Kernel(needs_aligned_input), "f32", 9)
 
 
+def test_C01_an_offset_in_32_bits_is_seen():
+    def wraps(outs, ins):
+        doubled(outs, ins)
+        if any(abs(stride) >> 31 for stride in ins[0].strides):
+            outs[0][1:] = ins[0][0] + ins[0][0]
+
+    assert far.check(SUITE, Kernel(doubled), "f16", 40) is None
+    assert "axis 0 of in steps 2147483656" in far.check(SUITE, Kernel(wraps), "f16", 40)
+
+
+def test_every_generated_case_shows_its_layout():
+    """Where a drawn shape cannot show it, another is drawn; where none can, the suite is told."""
+    only_ones = Suite(reference=lambda x: x + x, bound=0, draw=lambda d: Call(d.tensor((1, 1))))
+    item = items.Item("fake", "f32", "padded")
+    with pytest.raises(ValueError, match="makes no call that is padded"):
+        items.generated(only_ones, item, "padded", 0)
+    for layout, index in itertools.product(LAYOUTS, range(items.DRAWS)):
+        d, call = items.generated(SUITE, item, layout, index)
+        live = calls.build(SUITE, d, call)
+        assert shows(layout, live.outs, live.ins)
+
+
 def test_bits_that_depend_on_the_batch_are_seen():
     def by_batch(outs, ins):
         doubled(outs, ins)
@@ -436,8 +461,23 @@ def test_a_failure_says_how_to_run_it_again():
 
 def test_a_kernel_that_no_case_takes_is_named(monkeypatch):
     monkeypatch.setattr(items._native, "kernels", lambda op, backend: ["relu_contiguous", "relu_forgotten"])
-    (failure,) = items.Item("relu", "all", "kernels").run().failures
-    assert "relu_forgotten" in failure.complaint and "relu_contiguous" not in failure.complaint
+    missed, unlisted = items.Item("relu", "all", "kernels").run().failures
+    assert "relu_forgotten" in missed.complaint and "relu_contiguous" not in missed.complaint
+    assert "taken, and not listed: relu_rows, relu_strided" in unlisted.complaint
+
+
+@pytest.mark.parametrize("kernel", ["softmax_row", "softmax_columns", "softmax_gathered_columns"])
+def test_cases_without_a_kernels_sizes_leave_it_out(monkeypatch, kernel):
+    """The check sees the cases that there are: without those that take the kernel it is missed."""
+    prepare = calls.Package.prepare
+
+    def without(self, outs, ins, params):
+        prepared = prepare(self, outs, ins, params)
+        return contextlib.nullcontext(types.SimpleNamespace(kernel="none")) if prepared.kernel == kernel else prepared
+
+    monkeypatch.setattr(calls.Package, "prepare", without)
+    (failure,) = items.Item("softmax", "all", "kernels").run().failures
+    assert failure.complaint.startswith(f"no case takes {kernel};")
 
 
 def test_a_case_that_breaks_is_a_failure_and_not_the_end(monkeypatch):

@@ -4,8 +4,8 @@ import collections
 
 import operator_runtime
 import pytest
-from operator_runtime.testing import LAYOUTS
-from operator_runtime.testing.items import DRAWS, items
+from operator_runtime.testing import FLOATS, LAYOUTS, planted, rows
+from operator_runtime.testing.items import DRAWS, THREADS, items
 from operator_runtime.testing.load import suites
 
 
@@ -26,7 +26,7 @@ EVERYWHERE = {"contiguous", "padded", "transposed", "broadcast", "negative", "of
 
 
 def test_there_are_enough_generated_cases():
-    """At least 20 for each operator, dtype and layout that applies, 5,000 in all."""
+    """At least 20 for each operator, dtype and layout that applies (and shows: test_checker.py), 5,000 in all."""
     generated = collections.defaultdict(set)
     for item in items():
         if item.what in LAYOUTS:
@@ -35,3 +35,16 @@ def test_there_are_enough_generated_cases():
         assert layouts >= EVERYWHERE, which
     assert DRAWS >= 20
     assert DRAWS * sum(len(layouts) for layouts in generated.values()) >= 5000
+
+
+def test_every_check_is_made_of_every_operator_and_dtype():
+    """Planted kernels, thread counts, offsets and the rest; of row operators, that a row's bits are its own."""
+    made = {item.name for item in items()}
+    checks = ("cases", "errors", "proof", "planted", "threads", "offsets", "far")
+    for op, suite in suites().items():
+        assert f"{op}/all/kernels" in made
+        assert {f"{op}/{dtype}/{what}" for dtype in suite.dtypes for what in checks} <= made
+    for op in ("reduce_sum", "softmax", "layernorm", "rmsnorm", "add_rmsnorm"):
+        assert {f"{op}/{dtype}/rows" for dtype in FLOATS} <= made
+    assert len(rows.BATCHES) == 9 and all(len(rows.places(n)) == min(n, 3) for n in rows.BATCHES)
+    assert len(planted.KINDS) == 8 and planted.TRIED >= 8 and {1, 2, 5} <= set(THREADS)

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import math
+from math import inf, nan
 
 import numpy as np
 from operator_runtime.testing import (
@@ -103,11 +104,36 @@ def cases(d):
             f"large sums, {algorithm}",
             Call(d.tensor((33, 2000), uniform), d.tensor((2000, 40), uniform), algorithm=algorithm),
         )
+        column, x = [[1.0]], [nan, -nan, 1.0, -1.0, inf, -inf]
+        for activation in ACTIVATIONS:
+            kept = Call(np.reshape(np.resize(x, 20), (20, 1)), column, activation=activation, algorithm=algorithm)
+            yield Case(f"C12 NaN is kept, {activation}, {algorithm}", kept)
+        in_a_sum = Call(np.resize([1.0, nan, 2.0], (3, 40)), np.ones((40, 5)), activation="relu", algorithm=algorithm)
+        yield Case(f"C12 NaN in a sum, {algorithm}", in_a_sum, np.full((3, 5), nan))
+        far = [8, 10, 10.05, 10.07, 10.5, 11, 13, 20, 100, 1e4, 65504]
+        far = np.array([far, np.negative(far)]).reshape(-1, 1)
+        for activation in ("gelu_erf", "gelu_tanh", "silu"):
+            yield Case(
+                f"C16 the exponential overflows, {activation}, {algorithm}",
+                Call(far, column, activation=activation, algorithm=algorithm),
+            )
+        for activation in ("gelu_erf", "gelu_tanh"):
+            call = Call([[2.699], [1.0], [-1.0]], column, activation=activation, algorithm=algorithm)
+            yield Case(f"C17 {activation} and no other, {algorithm}", call)
+        ones = Call(np.ones((2, 4096)), np.ones((4096, 3)), algorithm=algorithm)
+        yield Case(f"C20 4096 ones, {algorithm}", ones, np.full((2, 3), 4096.0))
+        cancel = Call([[32000.0] * 4 + [-32000.0] * 4], np.ones((8, 1)), algorithm=algorithm)
+        yield Case(f"C20 large values cancel, {algorithm}", cancel, [[0.0]])
         for activation in ACTIVATIONS:
             call = Call(
                 d.tensor((70, 30)), d.tensor((30, 50)), d.tensor(50), activation=activation, algorithm=algorithm
             )
             yield Case(f"{activation}, {algorithm}", call, layouts=("contiguous", "transposed", "negative"))
+    for m, n, k in ((13, 15, 21), (16, 16, 16), (17, 241, 1)):  # 4095 to 4097 products: from here on the library
+        yield whole(f"switch, {m}x{n}x{k}", d, (m, k), (k, n), "auto")
+    for n in (2047, 2048, 2049):  # about 2^22 products: from here on the library multiplies f32 rows
+        yield whole(f"switch, row of {n}, k=2048", d, (1, 2048), (2048, n), "auto")
+        yield whole(f"switch, column of {n}, k=2048", d, (n, 2048), (2048, 1), "auto")
     yield Case("more than one thread, one product", Call(d.tensor((300, 200)), d.tensor((200, 300))), times=5)
     yield Case("more than one thread, many products", Call(d.tensor((64, 40, 30)), d.tensor((64, 30, 50))), times=5)
 
@@ -188,7 +214,7 @@ SUITE = Suite(
     errors=errors,
     benchmarks=benchmarks,
     layouts=without("in place", "rank 0"),
-    alignment_free=False,
+    foreign=("matmul_library",),
     flops=flops,
     numpy=numpy,
     torch=torch,

@@ -72,7 +72,7 @@ uniform, constant(0.1), around(1000), dense(14), integers(-8, 8), signed_log; wr
     row_lengths=(...)                   its lengths beside a few short ones: a kernel's switches, and those +-1
     row_inputs=(0,)                     the inputs that have a row for each output row; others (gamma) are shared
     any_nan=True                        with BITS: any NaN passes for a NaN (cast)
-    alignment_free=False                results may depend on alignment (matmul only)
+    foreign=("matmul_library",)         kernels of another library: bits may depend on alignment and on threads
     numpy=f(outs, ins, **params)        peers of the benchmark: return a function that makes one call
     torch=f(torch, outs, ins, **params)
     library=f(outs, ins, **params)      the library that the operator itself may call, called directly (matmul)
@@ -80,10 +80,10 @@ uniform, constant(0.1), around(1000), dense(14), integers(-8, 8), signed_log; wr
     flops=f(outs, ins, **params)        arithmetic of one call, where it says something (matmul)
 
 **Free for every suite**: outputs filled with NaN between guard bands, inputs unmodified, the same bits on a second run
-and with one thread and two, planted wrong kernels caught, batch invariance, random cases that prove something, every
-kernel's name taken, and the refusal of wrong and mixed dtypes, missing operands, rank 9, overlaps and outputs that
-repeat an address. So that every kernel is taken, put the sizes at which kernels switch, and those +-1, in the lengths
-that draw() uses or in cases().
+and with one, two and five threads, planted wrong kernels caught, batch invariance, offsets that 32 bits do not hold,
+random cases that prove something, every kernel's name taken, and the refusal of wrong and mixed dtypes, missing
+operands, rank 9, overlaps and outputs that repeat an address. So that every kernel is taken, put the sizes at which
+kernels switch, and those +-1, in the lengths that draw() uses or in cases().
 """
 
 from operator_runtime.testing.data import (

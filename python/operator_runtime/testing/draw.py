@@ -98,9 +98,9 @@ class Draw:
     def tensor(self, shape, data=normal, dtype=None):
         """A tensor of the data, of the case's dtype where none is named. A length stands for a shape of rank 1."""
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        seed = self.rng.integers(1 << 62)  # dry or not, what is drawn next is the same
         if self.dry:
             return Tensor(shape, lambda: np.broadcast_to(0.0, shape), dtype or self.dtype)
-        seed = self.rng.integers(1 << 62)
         return Tensor(shape, lambda: _make(data, seed, shape), dtype or self.dtype, getattr(data, "__name__", "data"))
 
     def values(self, values, dtype=None):

@@ -64,9 +64,9 @@ def check(operator, d, error):
     return "the call was accepted"
 
 
-def free_errors(suite, operator, d):
+def free_errors(suite, operator, d, call):
     """The wrong calls that every operator must refuse, made from one of its right ones."""
-    live = build(suite, d, suite.draw(d))
+    live = build(suite, d, call)
     outputs = len(live.outs)
     placed = dict(zip(operator.operands, [*live.outs, *live.ins], strict=False))
     views = {name: p and p.view for name, p in placed.items()}
@@ -82,7 +82,7 @@ def free_errors(suite, operator, d):
         dtype = placed[name].dtype
         if "-" not in d.label:  # a cast takes any mix
             other = np.zeros(view.shape, NUMPY[OTHER[dtype]])
-            yield wrong(f"{name} of another dtype", DTYPE, (OTHER[dtype],), **{name: other})
+            yield wrong(f"C24 {name} of another dtype", DTYPE, (OTHER[dtype],), **{name: other})
         if dtype in FLOATS:
             yield wrong(f"{name} of integers", DTYPE, ("i32",), **{name: np.zeros(view.shape, np.int32)})
         if not optional.get(name):
@@ -95,7 +95,7 @@ def free_errors(suite, operator, d):
         yield wrong(f"{name} repeats an address", INVALID, (name, "address"), **{name: repeated})
         for other in [other for other in operator.operands[outputs:] if other in big]:
             pair = overlapping(out, big[other])
-            yield wrong(f"{name} overlaps {other}", INVALID, (name, "overlap"), **{name: pair[0], other: pair[1]})
+            yield wrong(f"C29 {name} overlaps {other}", INVALID, (name, "overlap"), **{name: pair[0], other: pair[1]})
 
 
 def overlapping(out, x):

@@ -6,8 +6,9 @@
     <op>/<dtype>/proof        does the suite prove anything? zeros, one value, loose bounds
     <op>/<dtype>/planted      C44: wrong kernels that must be caught
     <op>/<dtype>/offsets      C07: every operand at every offset from an aligned address
+    <op>/<dtype>/far          C01: every operand with an axis whose offsets no 32 bits hold
     <op>/<dtype>/rows         C25: batch invariance
-    <op>/<dtype>/threads      one thread against two
+    <op>/<dtype>/threads      one thread against two and five
     <op>/all/kernels          was every kernel taken?
 
 pytest and `oprt test` run the same items. The name of one case is its item's and its own: relu/bf16/padded/07.
@@ -21,14 +22,16 @@ import traceback
 import numpy as np
 
 from operator_runtime import OperatorRuntimeError, _native
-from operator_runtime.testing import call, check, errors, offsets, planted, rows, threads
+from operator_runtime.testing import call, check, errors, far, offsets, planted, rows, threads
 from operator_runtime.testing.draw import Draw
-from operator_runtime.testing.layout import telling_index
+from operator_runtime.testing.layout import shows, telling_index
 from operator_runtime.testing.load import suites
 from operator_runtime.testing.suite import BITS
 
 DRAWS = 20  # generated cases for each operator, dtype and layout
-THREADED_BYTES = 16 << 20  # benchmarks with inputs up to this size are also run with one and with two threads
+ATTEMPTS = 1000  # at a case that shows its layout
+THREADS = (1, 2, 5)  # one, as many as share evenly, and a number that divides nothing
+THREADED_BYTES = 16 << 20  # benchmarks with inputs up to this size are also run with so many threads
 
 
 @dataclasses.dataclass
@@ -105,8 +108,7 @@ def items(ops=None, dtypes=None):
         for dtype in suite.dtypes:
             if dtypes and not set(dtype.split("-")) & set(dtypes):
                 continue
-            checks = ["cases", "errors", "proof", "planted", "threads"]
-            checks += ["offsets"] if suite.alignment_free else []
+            checks = ["cases", "errors", "proof", "planted", "threads", "offsets", "far"]
             checks += ["rows"] if suite.row else []
             for what in (*suite.layouts_that_apply(), *checks):
                 yield Item(name, dtype, what)
@@ -114,10 +116,22 @@ def items(ops=None, dtypes=None):
             yield Item(name, "all", "kernels")
 
 
+def generated(suite, item, layout, index, dry=False):
+    """One random case: the first that shows its layout."""
+    for attempt in range(ATTEMPTS):
+
+        def drawn(dry, purpose=f"draw {attempt}"):
+            d = Draw(item.op, item.dtype, layout, index, purpose, dry)
+            return d, suite.draw(d)
+
+        live = call.build(suite, *drawn(dry=True), reference=False)
+        if shows(layout, live.outs, live.ins):
+            return drawn(dry)
+    raise ValueError(f"draw() makes no call that is {layout}: let it ask d for shapes, or leave the layout out")
+
+
 def draws(suite, item, layout, dry=False):
-    for index in range(DRAWS):
-        d = Draw(item.op, item.dtype, layout, index, dry=dry)
-        yield d, suite.draw(d)
+    return (generated(suite, item, layout, index, dry) for index in range(DRAWS))
 
 
 def layout_cases(suite, operator, item):
@@ -125,8 +139,7 @@ def layout_cases(suite, operator, item):
     for index in range(DRAWS):
 
         def test(index=index):
-            d = Draw(item.op, item.dtype, item.what, index)
-            return call.run(suite, operator, d, suite.draw(d))[0]
+            return call.run(suite, operator, *generated(suite, item, item.what, index))[0]
 
         yield f"{index:02}", test
 
@@ -136,7 +149,7 @@ def hand_made(suite, item, dry=False):
     d = Draw(item.op, item.dtype, "contiguous", 0, "cases", dry)
     for case in suite.cases(d):
         for layout in case.layouts:
-            placed = Draw(item.op, item.dtype, layout, telling_index(layout, len(case.call.inputs)), case.name)
+            placed = Draw(item.op, item.dtype, layout, telling_index(layout, case.call.inputs), case.name)
             yield case.name if layout == "contiguous" else f"{case.name} [{layout}]", placed, case
 
 
@@ -151,9 +164,8 @@ def named_cases(suite, operator, item):
 
 def wrong_calls(suite, operator, item):
     d = Draw(item.op, item.dtype, "contiguous", 0, "errors")
-    index = next(d.index for d, c in draws(suite, item, "contiguous") if big_enough(suite, d, c))
-    base = Draw(item.op, item.dtype, "contiguous", index)
-    for error in (*errors.free_errors(suite, operator, base), *suite.errors(d)):
+    base = generated(suite, item, "contiguous", big_enough(suite, item)[0])
+    for error in (*errors.free_errors(suite, operator, *base), *suite.errors(d)):
 
         def test(error=error):
             complaint = errors.check(operator, d, error)
@@ -162,9 +174,10 @@ def wrong_calls(suite, operator, item):
         yield error.name, test
 
 
-def big_enough(suite, d, c):
-    """Two elements in every output: something to skip, to halve, to overlap."""
-    return all(out.view.size > 1 for out in call.build(suite, d, c).outs)
+def big_enough(suite, item):
+    """Indices of contiguous cases with two elements in every output: something to skip, to halve, to overlap."""
+    built = (call.build(suite, d, c, reference=False) for d, c in draws(suite, item, "contiguous", dry=True))
+    return [index for index, live in enumerate(built) if all(out.view.size > 1 for out in live.outs)]
 
 
 def proof(suite, operator, item):
@@ -194,8 +207,8 @@ def planted_kernels(suite, operator, item):
             continue
 
         def test(kind=kind):
-            some = [d.index for d, c in draws(suite, item, "contiguous") if big_enough(suite, d, c)][:8]
-            drawn = ((d, suite.draw(d)) for d in (Draw(item.op, item.dtype, "contiguous", index) for index in some))
+            some = big_enough(suite, item)[: planted.TRIED]
+            drawn = (generated(suite, item, "contiguous", index) for index in some)
             said, tried = planted.uncaught(suite, operator, kind, drawn)
             return [said] if said else []
 
@@ -222,10 +235,20 @@ def shifted(suite, operator, item):
         yield f"C07 length {length}", test
 
 
+def far_apart(suite, operator, item):
+    for length in far.LENGTHS:
+
+        def test(length=length):
+            said = far.check(suite, operator, item.dtype, length)
+            return [said] if said else []
+
+        yield f"C01 length {length}", test
+
+
 def benchmarks(suite, op, dtype):
     """Yields (d, Bench)."""
     for bench in suite.benchmarks(Draw(op, dtype, "contiguous", 0, "benchmarks")):
-        yield Draw(op, dtype, bench.layout, telling_index(bench.layout, len(bench.call.inputs)), bench.name), bench
+        yield Draw(op, dtype, bench.layout, telling_index(bench.layout, bench.call.inputs), bench.name), bench
 
 
 def thread_counts(suite, operator, item):
@@ -236,11 +259,14 @@ def thread_counts(suite, operator, item):
         def test(d=placed, c=bench.call):
             live = call.build(suite, d, c, reference=False)
             results = []
-            for count in (1, 2):
+            for count in THREADS:
                 with threads.limited_to(count), operator.prepare(live.out_views(), live.in_views(), live.params) as op:
+                    if op.kernel in suite.foreign:
+                        return []
                     op.run()
                 results.append([out.view.tobytes() for out in live.outs])
-            return [] if results[0] == results[1] else ["one thread and two give different bits"]
+            pairs = zip(THREADS, results, strict=True)
+            return [f"one thread and {count} give different bits" for count, bits in pairs if bits != results[0]]
 
         yield bench.name, test
 
@@ -258,8 +284,11 @@ def kernels(suite, operator, item):
                 live = call.build(suite, d, c, reference=False)
                 with operator.prepare(live.out_views(), live.in_views(), live.params) as prepared:
                     taken.add(prepared.kernel)
-        missed = [name for name in _native.kernels(item.op, operator.backend or "cpu") if name not in taken]
-        return [f"no case takes {', '.join(missed)}; add lengths or cases that do"] if missed else []
+        listed = _native.kernels(item.op, operator.backend or "cpu")
+        missed = [name for name in listed if name not in taken]
+        unlisted = taken - {*listed, "none"}
+        complaints = [f"no case takes {', '.join(missed)}; add lengths or cases that do"] if missed else []
+        return complaints + ([f"taken, and not listed: {', '.join(sorted(unlisted))}"] if unlisted else [])
 
     yield "taken", test
 
@@ -270,6 +299,7 @@ CHECKS = {
     "proof": proof,
     "planted": planted_kernels,
     "offsets": shifted,
+    "far": far_apart,
     "rows": batches,
     "threads": thread_counts,
     "kernels": kernels,

@@ -95,7 +95,7 @@ class Layout:
         self.name = name
         self.rng = rng
         self.index = index
-        self.operands = operands  # how many the call has
+        self.operands = operands  # how many move on their own
         self.position = -1
         self.order = None  # of the axes, shared by operands of one rank every other time
 
@@ -125,11 +125,11 @@ class Layout:
         return strides
 
     def offset(self):
-        """Each operand alone in its turn, then all together."""
+        """Each operand alone in its turn, then all together. The outputs come last, and count as one."""
         if self.name != "offset":
             return 0
         turn = self.index % (self.operands + 1)
-        alone = turn == self.position
+        alone = turn == min(self.position, self.operands - 1)
         return 2 * int(self.rng.integers(8)) + 1 if alone or turn == self.operands else 0
 
     def place(self, tensor, is_output):
@@ -142,7 +142,42 @@ def telling_index(layout, inputs):
 
     Transposed: inputs against a contiguous output, since all operands alike would be contiguous again. Offset: all.
     """
-    return {"transposed": 1, "offset": inputs + 1}.get(layout, 0)
+    return {"transposed": 1, "offset": operands_of(inputs)}.get(layout, 0)
+
+
+def operands_of(inputs):
+    """The inputs that are there, and the outputs, which keep together."""
+    return sum(value is not None for value in inputs) + 1
+
+
+def shows(name, outs, ins):
+    """Does a call lie as the layout's name says? An axis of length 1 is neither padded nor turned round."""
+    views = [placed.view for placed in [*outs, *ins] if placed]
+
+    def axes(view):
+        """(length, stride in elements) where the stride matters."""
+        steps = [stride // view.itemsize for stride in view.strides]
+        return [(length, step) for length, step in zip(view.shape, steps, strict=True) if length > 1]
+
+    def is_dense(view):
+        return axes(view) == [(n, s) for n, s in zip(view.shape, dense_strides(view.shape), strict=True) if n > 1]
+
+    match name:
+        case "padded" | "transposed":
+            return not all(is_dense(view) for view in views)
+        case "broadcast":
+            return any(step == 0 for placed in ins if placed for _, step in axes(placed.view))
+        case "negative":
+            return any(step < 0 for view in views for _, step in axes(view))
+        case "offset":
+            return any(view.ctypes.data % ALIGNMENT for view in views)
+        case "in place":
+            return any(out is placed for out in outs for placed in ins)
+        case "empty":
+            return any(view.size == 0 for view in views)
+        case "rank 0":
+            return any(view.ndim == 0 for view in views)
+    return all(is_dense(view) for view in views)
 
 
 def output(shape, dtype):

@@ -1,7 +1,7 @@
 """C07: a contiguous view may start at any element.
 
 Every operand alone and all together, at every offset from an aligned address, at lengths below, at and above whole
-vectors: the bits must be those of the aligned call.
+vectors: the bits must be those of the aligned call; of another library's kernel, within the bound.
 """
 
 from operator_runtime.testing.call import build, judge
@@ -53,6 +53,7 @@ def check(suite, operator, dtype, length):
     outs = [Movable(placed) for placed in live.outs]
     with operator.prepare(live.out_views(), live.in_views(), call.params) as prepared:
         prepared.run()
+        foreign = prepared.kernel in suite.foreign
     complaints = judge(suite, live, operator.operands)
     if complaints:
         return f"already at aligned addresses: {complaints[0]}"
@@ -64,7 +65,10 @@ def check(suite, operator, dtype, length):
             views = [operand and operand.at(offset if i in moved else 0) for i, operand in enumerate(operands)]
             with operator.prepare(views[: len(outs)], views[len(outs) :], call.params) as prepared:
                 prepared.run()
-            if [view.tobytes() for view in views[: len(outs)]] != right:
+            for placed, view in zip(live.outs, views[: len(outs)], strict=True):
+                placed.view[...] = view
+            same = [placed.view.tobytes() for placed in live.outs] == right
+            if not same and not (foreign and not judge(suite, live, operator.operands)):
                 who = ", ".join(operator.operands[i] for i in moved)
                 return f"other bits than the aligned call with {who} {offset} elements further on"
     return None

@@ -5,6 +5,7 @@ import numpy as np
 
 from operator_runtime.testing.call import build, run
 from operator_runtime.testing.dtypes import name_of, rounded
+from operator_runtime.testing.suite import BITS
 
 
 def zeros(outs, ins, was):
@@ -59,6 +60,7 @@ AFTER = {  # what each does once the right result is there
     "input modified": input_modified,
 }
 KINDS = (*AFTER, "work left undone")
+TRIED = 8  # cases that each is planted in
 
 
 class Wrong:
@@ -120,6 +122,7 @@ def uncaught(suite, operator, kind, draws):
         caught += bool(complaints)
     # "zeros" and "input returned" can be within the bound by chance (one element near 0); nothing else can.
     enough = tried / 2 if kind in ("zeros", "input returned") else tried
-    if caught < enough or (tried == 0 and kind != "input returned"):
+    moves = kind == "input returned" and suite.bound is BITS  # a copy that returns its input is right
+    if caught < enough or (tried == 0 and not moves):
         return f"{kind}: only {caught} of {tried} cases caught it", tried
     return None, tried

@@ -120,7 +120,7 @@ class Suite:
     row_lengths: tuple = ()
     row_inputs: tuple = (0,)
     any_nan: bool = False
-    alignment_free: bool = True
+    foreign: tuple = ()
     numpy: Callable | None = None
     torch: Callable | None = None
     library: Callable | None = None
