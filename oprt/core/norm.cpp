@@ -1,6 +1,7 @@
 #include "oprt/core/norm.h"
 
 #include "oprt/core/check.h"
+#include "oprt/core/text.h"
 
 namespace oprt {
 
@@ -15,7 +16,7 @@ Status check_weight(const char* op, const char* argument, const View& v, const V
 
 Status check_eps(const char* op, float eps) {
   if (eps >= 0) return {};
-  return invalid(op, "eps", "0 or more", std::to_string(eps));
+  return invalid(op, "eps", "0 or more", text(eps));
 }
 
 }  // namespace oprt

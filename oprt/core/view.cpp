@@ -21,10 +21,13 @@ bool same_shape(const View& a, const View& b) {
 }
 
 bool same_layout(const View& a, const View& b) {
-  if (!same_shape(a, b)) return false;
-  for (int i = 0; i < a.ndim; ++i)
-    if (a.shape[i] > 1 && a.strides[i] != b.strides[i]) return false;
-  return true;
+  int i = 0, k = 0;
+  for (;; ++i, ++k) {
+    while (i < a.ndim && a.shape[i] == 1) ++i;
+    while (k < b.ndim && b.shape[k] == 1) ++k;
+    if (i == a.ndim || k == b.ndim) return i == a.ndim && k == b.ndim;
+    if (a.shape[i] != b.shape[k] || a.strides[i] != b.strides[k]) return false;
+  }
 }
 
 bool broadcast(const View& v, const View& like, View* out) {

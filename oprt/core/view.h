@@ -28,7 +28,7 @@ Extent extent(const View& v);
 
 bool same_shape(const View& a, const View& b);
 
-// Same shape and, on every axis longer than 1, the same stride.
+// Same lengths and strides, in order, axes of length 1 left out: one index leads both to the same place.
 bool same_layout(const View& a, const View& b);
 
 // v as the shape of `like`, aligned at the last axis, stride 0 where it repeats; false where the shapes do not fit.

@@ -180,6 +180,8 @@ void take_numpy(const Argument& argument, Tensor* tensor) {
   static PyObject* const name = PyUnicode_InternFromString("__array_struct__");
   const nb::object capsule = nb::steal(PyObject_GetAttr(argument.object.ptr(), name));
   if (!capsule.is_valid()) throw nb::python_error();
+  if (!PyCapsule_IsValid(capsule.ptr(), nullptr))  // a subclass may have made it anything
+    argument.refuse(OPRT_ERR_INVALID_ARG, "a capsule as __array_struct__", Py_TYPE(capsule.ptr())->tp_name);
   const auto& array = *static_cast<const ArrayStruct*>(PyCapsule_GetPointer(capsule.ptr(), nullptr));
   if (argument.use == Use::kOutput && !(array.flags & kWriteable)) argument.refuse_read_only();
   oprt_tensor_view_t& view = tensor->view;

@@ -45,10 +45,10 @@ def dtype_name(dtype: Any) -> str:
     return _SHORT_NAMES.get(name, name)
 
 
-def _long_name(dtype: Any) -> str:
+def _long_name(op: _native.Operator, dtype: Any) -> str:
     name = dtype_name(dtype)
     if name not in _LONG_NAMES:
-        raise UnsupportedDtypeError(f"dtype: expected {', '.join(_LONG_NAMES)}, got {name}")
+        raise UnsupportedDtypeError(f"{op.name}: dtype: expected {', '.join(_LONG_NAMES)}, got {name}")
     return _LONG_NAMES[name]
 
 
@@ -56,8 +56,8 @@ class _NumPy:
     """numpy.ndarray, with ml_dtypes for bfloat16."""
 
     @staticmethod
-    def dtype(dtype):
-        name = _long_name(dtype)
+    def dtype(op, dtype):
+        name = _long_name(op, dtype)
         if name == "bfloat16":
             import ml_dtypes
 
@@ -77,8 +77,8 @@ class _Torch:
     """torch.Tensor. The module is imported already when one of its tensors comes here."""
 
     @staticmethod
-    def dtype(dtype):
-        return getattr(sys.modules["torch"], _long_name(dtype))
+    def dtype(op, dtype):
+        return getattr(sys.modules["torch"], _long_name(op, dtype))
 
     @staticmethod
     def empty(op, x, shape):
@@ -92,7 +92,9 @@ class _Torch:
 class _Jax:
     """jax.Array, which is immutable: oprt allocates, writes, and gives the memory away by DLPack."""
 
-    dtype = staticmethod(dtype_name)
+    @staticmethod
+    def dtype(op, dtype):
+        return dtype_name(_long_name(op, dtype))
 
     @staticmethod
     def empty(op, x, shape):
@@ -121,10 +123,10 @@ def _framework(op: _native.Operator, position: int, x: Any) -> Any:
     )
 
 
-def like(op: _native.Operator, x: T, dtype: Any = None) -> T:
+def like(op: _native.Operator, x: T, *dtype: Any) -> T:
     """A result of x's framework, shape and, where x is dense, layout; of x's dtype or the one given."""
     framework = _framework(op, 0, x)
-    return framework.like(op, x, None if dtype is None else framework.dtype(dtype))
+    return framework.like(op, x, framework.dtype(op, *dtype) if dtype else None)
 
 
 def empty(op: _native.Operator, shape_of: Callable[..., Shape], *inputs: T) -> T:

@@ -206,20 +206,24 @@ def test_one_prepared_operator_from_16_threads():
 
 
 def test_destroy_waits_for_a_run():
-    for _ in range(5):
-        prepared = oprt.prepare_relu(*pair(LONG))
-        refused = []
+    """A thread runs until it is refused. Nothing is written once destroy() has returned."""
+    out, src = pair(LONG)
+    prepared = oprt.prepare_relu(out, src)
+    running, refused = threading.Event(), []
 
-        def run(prepared=prepared, refused=refused):
-            try:
-                for _ in range(50):
-                    prepared.run()
-            except oprt.OperatorRuntimeError as error:
-                refused.append(str(error))
+    def run():
+        try:
+            while True:
+                prepared.run()
+                running.set()
+        except oprt.OperatorRuntimeError as error:
+            refused.append(str(error))
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        time.sleep(0.002)
-        prepared.destroy()
-        thread.join()
-        assert refused == ["relu: self: expected a prepared operator, got one that was destroyed"]
+    thread = threading.Thread(target=run)
+    thread.start()
+    running.wait()
+    prepared.destroy()
+    out.fill(7)
+    thread.join()
+    assert refused == ["relu: self: expected a prepared operator, got one that was destroyed"]
+    assert np.all(out == 7)

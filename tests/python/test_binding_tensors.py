@@ -4,6 +4,7 @@ import numpy as np
 import operator_runtime as oprt
 import pytest
 from binding_tools import DTYPES, Managed, ManagedVersioned, Producer, numpy_dtype, peek, poke
+from numpy.lib.stride_tricks import as_strided
 
 jax = pytest.importorskip("jax")
 torch = pytest.importorskip("torch")
@@ -163,6 +164,11 @@ def good():
         (lambda: np.zeros(3, np.uint16), "uint16"),
         (lambda: np.zeros(3, bool), "bool"),
         (lambda: np.zeros(3, ">f4"), ">f4"),
+        (lambda: np.zeros(3, object), "object"),
+        (lambda: np.zeros(3, np.longdouble), "float128"),
+        (lambda: np.zeros(3, "m8[s]"), "timedelta64"),
+        (lambda: np.zeros(3, "U1"), "<U1"),
+        (lambda: torch.complex(torch.ones(3), torch.ones(3)).conj(), "complex64"),
         (lambda: np.zeros(3, [("a", "f2")]), "a"),
         (lambda: np.zeros(3, "V2"), "V2"),
         (lambda: torch.zeros(3, dtype=torch.float64), "float64"),
@@ -183,6 +189,24 @@ def test_dtypes_that_oprt_lacks(make, got):
         assert message.startswith("relu: in: expected f32, f16, bf16, i32 or i64, got ") and got in message
 
 
+class NoStruct(np.ndarray):
+    """A subclass that hides its memory."""
+
+    __array_struct__ = 3
+
+
+def emptied():
+    tensor = torch.zeros(3)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+def deleted():
+    array = jnp.zeros(3)
+    array.delete()
+    return array
+
+
 @pytest.mark.parametrize(
     "make, says",
     [
@@ -196,7 +220,17 @@ def test_dtypes_that_oprt_lacks(make, got):
         (lambda: torch.zeros(3).to_sparse(), "got Tensor"),
         (lambda: torch.tensor([1j, 2j, 3j]).conj().imag, "negative bit"),
         (lambda: torch.zeros((1,) * 9), "got rank 9"),
+        (lambda: torch.zeros(3).to_mkldnn(), "got Tensor"),
+        (emptied, "got a null pointer"),
+        (lambda: memoryview(good()), "got memoryview"),
+        (lambda: b"12 bytes her", "got bytes"),
+        (lambda: jax.ShapeDtypeStruct((3,), jnp.float32), "got ShapeDtypeStruct"),
+        (deleted, "got jaxlib"),
         (lambda: np.zeros((1,) * 9, np.float32), "got rank 9"),
+        (lambda: np.frombuffer(bytes(13), np.float32, 3, 1), "an address that is a multiple of 4 bytes"),
+        (lambda: as_strided(good(), (3,), (1 << 62,)), "strides that reach less than 2^63 bytes"),
+        (lambda: as_strided(good(), (3,), (-(1 << 62),)), "strides that reach less than 2^63 bytes"),
+        (lambda: good().view(NoStruct), "a capsule as __array_struct__, got int"),
         (lambda: Producer(good(), major=2), "got version 2"),
     ],
 )
@@ -206,6 +240,74 @@ def test_what_is_no_tensor_is_refused_by_name(make, says):
     assert isinstance(caught.value, ValueError) and caught.value.status == 1
     message = str(caught.value)
     assert message.startswith("relu: in: expected ") and says in message
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())])
+def test_a_jax_tracer_has_no_memory(transform):
+    with pytest.raises(oprt.InvalidArgumentError, match="relu: in: expected a tensor: .*, got .*Tracer"):
+        transform(oprt.relu)(jnp.ones((2, 3)))
+
+
+@pytest.mark.parametrize("transform", [torch.func.vmap, lambda f: torch.func.grad(lambda x: f(x).sum())])
+def test_a_torch_transform_has_no_memory(transform):
+    with pytest.raises(oprt.InvalidArgumentError, match="relu: in: expected a tensor with strided memory, got Tensor"):
+        transform(oprt.relu)(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("subclass", [np.matrix, np.recarray, np.ma.MaskedArray])
+def test_a_subclass_of_numpys_array_counts_as_its_memory(subclass):
+    """As np.asarray would take it: a mask, for one, is not looked at. The result is a plain array."""
+    x = BEFORE.astype(np.float32)
+    out = oprt.relu(x.view(subclass))
+    assert type(out) is np.ndarray
+    np.testing.assert_array_equal(out, np.maximum(x, 0))
+
+
+def test_fortran_order_and_rank_0():
+    x = np.asfortranarray(BEFORE.astype(np.float32))
+    for out in (oprt.relu(x), oprt.relu_(np.empty((2, 3), np.float32), x)):
+        np.testing.assert_array_equal(out, np.maximum(x, 0))
+    assert oprt.relu(x).flags.f_contiguous
+    out = np.array(5, np.float32)
+    assert oprt.relu_(out, np.array(-2, np.float32)) is out and out == 0 and out.shape == ()
+
+
+def test_an_output_that_repeats_an_address_is_refused():
+    for out in (torch.zeros(1, 3).expand(2, 3), as_strided(good(), (2, 3), (0, 4))):
+        with pytest.raises(oprt.InvalidArgumentError, match=r"relu: out: .*address of its own.*\[0, 1\]"):
+            oprt.relu_(out, np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda x: oprt.softmax(x, dim="a"), "softmax: axis: expected an integer, got str"),
+        (lambda x: oprt.softmax(x, dim=1.0), "softmax: axis: expected an integer, got float"),
+        (lambda x: oprt.softmax(x, dim=1 << 70), "softmax: axis: expected an integer of 64 bits"),
+        (lambda x: oprt.reduce_sum(x, dim=(0, 1)), "reduce_sum: axis: expected an integer, got tuple"),
+        (lambda x: oprt.relu(x, None), "relu: negative_slope: expected a number, got NoneType"),
+        (lambda x: oprt.rmsnorm(x, eps="x"), "rmsnorm: eps: expected a number, got str"),
+        (lambda x: oprt.rmsnorm(x, eps=-1), "rmsnorm: eps: expected 0 or more, got -1$"),
+        (lambda x: oprt.layernorm(x, eps=-1e-9), "layernorm: eps: expected 0 or more, got -1e-09$"),
+        (lambda x: oprt.matmul(x, x.T, allow_tf32="no"), "matmul: allow_tf32: expected an integer, got str"),
+        (lambda x: oprt.matmul(x[0], x), r"matmul: a: expected rank 2 or more, got shape \[3\]"),
+        (lambda x: oprt.gelu(x, []), r"gelu: approximate: expected one of 'none', 'tanh', got \[\]"),
+        (lambda x: oprt.relu(x, backend=5), "relu: backend: expected one of .* got 5"),
+        (lambda x: oprt.relu_(None, x), "relu: out: expected a tensor view, got a null pointer"),
+    ],
+)
+def test_odd_scalars_are_answered_in_a_sentence(call, says):
+    with pytest.raises(oprt.InvalidArgumentError, match=f"^{says}"):
+        call(BEFORE.astype(np.float32))
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("dtype, got", [(None, "None"), ("f64", "f64"), (int, "int"), (np.float64, "float64")])
+def test_a_dtype_that_cast_lacks(make, dtype, got):
+    with pytest.raises(
+        oprt.UnsupportedDtypeError, match=f"^cast: dtype: expected f16, f32, bf16, i32, i64, got {got}$"
+    ):
+        oprt.cast(make(BEFORE, "f32"), dtype)
 
 
 @pytest.mark.parametrize("make", [lambda: [1.0], lambda: 2.0, lambda: None, lambda: Producer(good())])

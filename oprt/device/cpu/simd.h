@@ -107,8 +107,8 @@ HWY_INLINE void copy_few(T* to, const T* from, size_t n) {
   };
   if constexpr (kMaxLanes > 16) move(16);
   if constexpr (kMaxLanes > 8) move(8);
-  move(4);
-  move(2);
+  if constexpr (kMaxLanes > 4) move(4);
+  if constexpr (kMaxLanes > 2) move(2);
   move(1);
 }
 

@@ -54,7 +54,7 @@ Status check_options(const oprt_matmul_options_t* given, const oprt_matmul_optio
 
 Status check_shapes(const View& out, const View& a, const View& b, const View& bias) {
   const auto shape = [](const View& v) { return "shape " + text(v.shape, v.ndim); };
-  const std::pair<const char*, const View*> all[] = {{"out", &out}, {"a", &a}, {"b", &b}};
+  const std::pair<const char*, const View*> all[] = {{"a", &a}, {"b", &b}, {"out", &out}};
   for (const auto& [name, view] : all)
     if (view->ndim < 2) return invalid("matmul", name, "rank 2 or more", shape(*view));
   const int64_t m = a.shape[a.ndim - 2], k = a.shape[a.ndim - 1], n = b.shape[b.ndim - 1];

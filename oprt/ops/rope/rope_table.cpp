@@ -16,11 +16,9 @@ constexpr double kTwoPi = 6.283185307179586;
 constexpr int64_t kGrain = 1024;        // elements a thread takes at least: some 40 us
 constexpr int64_t kMostScaling = 4096;  // bytes; a struct_size beyond is a mistake, not a newer version
 
-std::string decimal(double value) { return std::to_string(value); }
-
 Status check_above_zero(const char* argument, double value) {
   if (std::isfinite(value) && value > 0) return {};
-  return invalid("rope_table", argument, "a finite number above 0", decimal(value));
+  return invalid("rope_table", argument, "a finite number above 0", text(value));
 }
 
 // Bytes of the struct that a kind needs.
@@ -61,8 +59,8 @@ Status read_scaling(const oprt_rope_scaling_t* given, oprt_rope_scaling_t* known
   OPRT_TRY(check_above_zero("low_freq_factor", known->low_freq_factor));
   OPRT_TRY(check_above_zero("high_freq_factor", known->high_freq_factor));
   if (known->high_freq_factor <= known->low_freq_factor)
-    return invalid("rope_table", "high_freq_factor", "more than low_freq_factor, " + decimal(known->low_freq_factor),
-                   decimal(known->high_freq_factor));
+    return invalid("rope_table", "high_freq_factor", "more than low_freq_factor, " + text(known->low_freq_factor),
+                   text(known->high_freq_factor));
   if (known->original_max_position <= 0)
     return invalid("rope_table", "original_max_position", "1 or more", text(known->original_max_position));
   return {};

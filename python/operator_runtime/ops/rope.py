@@ -53,6 +53,8 @@ def rope_table(
     """
     if scaling is None:
         return _native.rope_table(max_position, rotary_dim, theta, 0, 0, 0, 0, 0)
+    if not isinstance(scaling, Mapping):
+        raise InvalidArgumentError(f"rope_table: scaling: expected a mapping or None, got {type(scaling).__name__}")
     numbers = dict(scaling)
     kind = choice("rope_table", "scaling kind", _SCALINGS, numbers.pop("kind", None))
     values = [numbers.pop(name, 0) for name in _SCALING_NUMBERS]
