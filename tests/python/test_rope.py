@@ -48,6 +48,17 @@ def test_C22_far_positions_stay_apart(mode, dtype):
     np.testing.assert_allclose(got, right, rtol=2.0**-8 if dtype == BF16 else 0, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["interleaved", "half"])
+@pytest.mark.parametrize("tokens", [65_535, 65_536, 65_537])
+def test_C05_more_tokens_than_16_bits_count(mode, tokens):
+    """Tokens repeat every 97, each with the bits that it has alone."""
+    cos, sin = ort.rope_table(97, 8)
+    few = np.random.default_rng(0).standard_normal((97, 2, 8)).astype(np.float32)
+    alone = np.concatenate([ort.rope(few[t : t + 1], cos, sin, np.array([t]), mode) for t in range(97)])
+    which = np.resize(np.arange(97), tokens)
+    assert ort.rope(few[which], cos, sin, which, mode).tobytes() == alone[which].tobytes()
+
+
 def test_llama3_scaling_by_its_published_formula():
     scaling = dict(kind="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position=8192)
     right = []

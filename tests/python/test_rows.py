@@ -41,6 +41,69 @@ def test_C05_more_rows_than_16_bits_count(op, rows, width):
             assert got.reshape(rows, -1).tobytes() == right[first_seen].tobytes()
 
 
+ROW_OPERATORS = ("reduce_sum", "softmax", "layernorm", "rmsnorm", "add_rmsnorm")
+
+
+@DTYPES
+@pytest.mark.parametrize("op", ROW_OPERATORS)
+@pytest.mark.parametrize("n", [385, 513, 1023, 4097, 50_257])
+def test_C08_rows_after_the_first_are_not_aligned(op, n, dtype):
+    """Each has the bits of the same row alone at an aligned address."""
+    run, x = row_operator(op, n, dtype), normal((4, n), dtype)
+    together = run(x, 1)
+    for r in range(4):
+        for i, alone in enumerate(run(x[r : r + 1].copy(), 1)):
+            assert alone.tobytes() == together[i][r : r + 1].tobytes()
+
+
+@DTYPES
+@pytest.mark.parametrize("op", ROW_OPERATORS)
+def test_C09_narrow_rows_are_whole(op, dtype):
+    """Rows of few elements, far below 0: the same in any company, and what their mean, norm or sum says."""
+    for n in (1, 2, 3, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129):
+        run, x = row_operator(op, n, dtype), normal((257, n), dtype) - dtype.type(1000)
+        for rows in (1, 3, 257):
+            for many, few in zip(run(x, 1), run(x[:rows].copy(), 1), strict=True):
+                assert not np.isnan(few.astype(np.float32)).any()
+                assert few.tobytes() == many[:rows].tobytes()
+        if op == "softmax":
+            assert np.all(abs(run(x, 1)[0].astype(np.float64).sum(1) - 1) < (1e-6 if dtype == F32 else n * 2.0**-8))
+
+
+@DTYPES
+@pytest.mark.parametrize("n", [300, 40])
+@pytest.mark.parametrize("op", ROW_OPERATORS)
+def test_C25_a_column_has_its_bits_in_every_batch_and_place(op, n, dtype):
+    """As rows do (the items named "rows"): along an axis that is not contiguous. One column would be."""
+    run = row_operator(op, n, dtype)
+    column, others = normal((n, 1), dtype), normal((n, 1024), dtype, 5)
+    right = None
+    for batch in (2, 17, 33, 128, 255, 256, 257, 1023, 1024):
+        for place in sorted({0, batch // 2, batch - 1}):
+            x = others[:, :batch].copy()
+            x[:, place : place + 1] = column
+            got = [out.reshape(-1, batch)[:, place].tobytes() for out in run(x, 0)]
+            right = right or got
+            assert got == right, (batch, place)
+
+
+@DTYPES
+@pytest.mark.parametrize("op", ["softmax", "layernorm", "rmsnorm", "add_rmsnorm"])
+def test_C29_in_place_at_every_length_about_a_vector(op, dtype):
+    """What is done twice to the last elements shows."""
+    prepare = getattr(ort, f"prepare_{op}")
+    for n in range(1, 68):
+        x, gamma = normal((3, n), dtype), normal(n, dtype, 1)
+        fused = op == "add_rmsnorm"
+        inputs = [x, x] if fused else [x]
+        weights = [] if op == "softmax" else [gamma]
+        apart = [np.empty_like(x) for _ in inputs]
+        prepare(*apart, *inputs, *weights, dim=1).run()
+        same = [x.copy() for _ in inputs]
+        prepare(*same, *same, *weights, dim=1).run()
+        assert [out.tobytes() for out in same] == [out.tobytes() for out in apart], n
+
+
 @pytest.mark.parametrize("width", [512, 513, 2048, 3072, 4096, 5120, 6144, 7168, 8192])
 def test_C11_rmsnorm_of_many_rows(width):
     """Within the bound, and the same bits five times over."""
@@ -79,6 +142,9 @@ def test_C31_the_sum_over_an_empty_axis_is_zero(dtype, shape):
             assert np.all(out.astype(np.float32) == 0)
     for function in (ort.softmax, ort.layernorm, ort.rmsnorm):
         assert function(x, dim=0).shape == shape
+    assert [out.shape for out in ort.add_rmsnorm(x, x, dim=0)] == [shape, shape]
+    assert ort.copy(x).shape == shape and ort.relu(x).shape == shape and ort.vector_add(x, x).shape == shape
+    assert ort.embedding(np.zeros((4, 3), dtype), np.zeros(shape, np.int64)).shape == (*shape, 3)
     assert np.all(ort.softmax(np.zeros((2, 2), np.float32), dim=1) == 0.5)  # and the next call is clean
 
 

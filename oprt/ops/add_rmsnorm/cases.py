@@ -74,7 +74,7 @@ def cases(d):
         yield Case("C21 the rounded sum feeds the norm", call, [np.array(r) for r in right])
     for n in (512, 513, 2048, 3072, 4096, 5120, 6144, 7168, 8192):
         yield pair(f"C11 rows of {n}", (8, n), 1, times=5)
-    for n in (12_287, 12_289, 33_024, 58_000, 131_072):
+    for n in (12_287, 12_288, 12_289, 33_024, 40_448, 57_344, 58_000, 131_072, 262_145):
         yield pair(f"C10 a row of {n}", (1, n if d.dtype == "f32" else 2 * n), 1)
     x = np.full((1, 512), 500.0)
     yield Case("C19 512 times 1000", Call(x, x, None, dim=1, eps=1e-6), [np.ones((1, 512)), 2 * x])

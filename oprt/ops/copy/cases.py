@@ -44,6 +44,8 @@ def cases(d):
     yield Case("axes turned round", Call(d.tensor((5, 33, 2, 17), _values(d))), layouts=ALL)
     for n in (1, 15, 16, 17):
         yield Case(f"rows of {n}", Call(d.tensor((1000, n), _values(d))), layouts=ALL)
+    for n in range(1, 68):
+        yield Case(f"C29 onto itself, n={n}", Call(d.tensor(n, _values(d))), layouts=("in place",))
     for n in (1, 2, 5, 300):
         yield Case(f"C28 backwards, n={n}", Call(d.tensor(n, _values(d))), layouts=("negative",))
     yield Case("one value everywhere", Call(d.tensor((1, 1), _values(d)), out=(70, 300)))

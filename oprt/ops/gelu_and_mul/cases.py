@@ -59,6 +59,10 @@ def cases(d):
         yield Case(f"C12 NaN is kept, from either half, {form}", Call(x, approximate=form), right)
         yield Case(f"gate in +-14, {form}", Call(d.tensor((3, 20_000), dense(14)), approximate=form))
         yield Case(f"gate out to +-100, {form}", Call(d.tensor((3, 20_000), dense(100)), approximate=form))
+        far = [8, 10, 10.05, 10.07, 10.5, 11, 13, 20, 100, 1e4, 65504]
+        gates = [*far, *np.negative(far)]
+        yield Case(f"C16 the exponential overflows, {form}", Call([gates + [0.5] * len(gates)] * 3, approximate=form))
+        yield Case(f"C17 this form and not the other, {form}", Call([[2.699, 1, -1, 1, 1, 1]], approximate=form))
         yield Case(f"C05 65,537 rows, {form}", Call(d.tensor((65_537, 16)), approximate=form))
     for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
         yield Case(f"switch, n={n}", Call(d.tensor((1, 2 * n)), approximate="tanh"))

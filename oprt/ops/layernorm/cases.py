@@ -74,7 +74,7 @@ def cases(d):
         for data in (constant(0.1), constant(1000.3), around(1000), normal, uniform):
             yield plain(f"C18 {data.__name__} of {n}", d.tensor((2, n), data))
             yield plain(f"C18 {data.__name__} of {n}, columns", d.tensor((n, 2), data), dim=0)
-    for n in (12_287, 12_288, 12_289, 33_024, 40_448, 58_000, 131_072, 262_145):
+    for n in (12_287, 12_288, 12_289, 33_024, 40_448, 57_344, 58_000, 131_072, 262_145):
         yield plain(f"C10 a row of {n}", d.tensor((1, n if d.dtype == "f32" else 2 * n)))
     yield plain("C19 squares past f16", np.resize([1000.0, -1000.0], (1, 512)))
     for n in (3, 40, 100, 5000):

@@ -49,8 +49,14 @@ def cases(d):
         yield Case(f"C20 {n} ones, three rows", Call(np.ones((3, n)), dim=1), np.full(3, n))
         yield Case(f"C20 {n} ones, three columns", Call(np.ones((n, 3)), dim=0), np.full(3, n))
         yield Case(f"C20 {n} ones in the middle", Call(np.ones((2, n, 3)), dim=1), np.full((2, 3), n))
-    yield Case("C20 large values cancel", Call([32000.0] * 4 + [-32000.0] * 4, dim=0), np.float64(0))
-    yield Case("C20 70000 ones", Call(np.ones(70_000), dim=0), np.float64(70_000))
+    cancel, many = np.repeat([32000.0, -32000.0], 4), np.ones(70_000)
+    for name, x, total in (("large values cancel", cancel, 0.0), ("70000 ones", many, 70_000.0)):
+        yield Case(f"C20 {name}", Call(x, dim=0), np.float64(total))
+        yield Case(f"C20 {name}, three rows", Call(np.tile(x, (3, 1)), dim=1), np.full(3, total))
+        yield Case(f"C20 {name}, three columns", Call(np.tile(x[:, None], 3), dim=0), np.full(3, total))
+        yield Case(f"C20 {name} in the middle", Call(np.tile(x[:, None], (2, 1, 3)), dim=1), np.full((2, 3), total))
+    for n in (12_287, 12_288, 12_289, 33_024, 40_448, 57_344, 58_000, 131_072, 262_145):
+        yield Case(f"C10 a row of {n}", Call(d.tensor((1, n if d.dtype == "f32" else 2 * n)), dim=1))
     for shape in ((0,), (3, 0), (0, 3)):
         for dim in range(len(shape)):
             x = np.zeros(shape)

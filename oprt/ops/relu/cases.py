@@ -30,6 +30,10 @@ def cases(d):
         yield Case(f"C12 NaN is kept, n={n}", Call(x, negative_slope=0.0), right, layouts=("contiguous", "in place"))
     yield Case("C12 NaN is kept with a slope", Call(specials, negative_slope=0.5), [nan, nan, 1.0, -0.5, inf, -inf])
     yield Case("C15 zeros are zeros", Call([-0.0, 0.0, -3.0], negative_slope=0.0), [0.0, 0.0, 0.0])
+    yield Case("C15 a slope of 0 on negative values", Call([-3.0, -0.0, -1e-3], negative_slope=-0.0), [0.0, 0.0, 0.0])
+    for n in range(1, 68):  # a slope twice applied shows
+        call = Call(d.tensor(n, dense(100)), negative_slope=0.25)
+        yield Case(f"C29 in place, n={n}", call, layouts=("in place",))
     for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
         yield Case(f"switch, n={n}", Call(d.tensor(n, dense(100)), negative_slope=0.0))
 

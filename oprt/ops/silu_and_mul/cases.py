@@ -44,6 +44,8 @@ def cases(d):
     yield Case("C12 NaN is kept, from either half", Call(x), right)
     yield Case("gate in +-14", Call(d.tensor((3, 20_000), dense(14))))
     yield Case("gate out to +-100", Call(d.tensor((3, 20_000), dense(100))))
+    gates = [88.0, 89.0, 100.0, 1e4, 65504.0, -88.0, -89.0, -100.0, -1e4, -65504.0]
+    yield Case("C16 the exponential overflows", Call([gates + [0.5] * len(gates)] * 3))
     yield Case("C05 65,537 rows", Call(d.tensor((65_537, 16))))
     for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
         yield Case(f"switch, n={n}", Call(d.tensor((1, 2 * n))))
