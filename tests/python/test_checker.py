@@ -409,6 +409,15 @@ def test_a_formula_that_looks_right_is_caught(op, formula, formula_dtypes):
         assert not catches(op, dtype, lambda x, **params: reference(x.astype(np.float64), *absent, **params))
 
 
+@pytest.mark.parametrize("dtype", dtypes.FLOATS)
+@pytest.mark.parametrize("op", ["gelu", "gelu_and_mul"])
+def test_C17_the_other_form_is_caught(op, dtype):
+    reference = suites()[op].reference
+    other = {"none": "tanh", "tanh": "none"}
+    assert catches(op, dtype, lambda x, approximate: reference(x.astype(np.float64), other[approximate]))
+    assert not catches(op, dtype, lambda x, approximate: reference(x.astype(np.float64), approximate))
+
+
 NEEDED = {"normal": 1, "uniform": 1, "constant_0.1": 4096, "around_1000": 1}  # what, and how many elements at least
 
 

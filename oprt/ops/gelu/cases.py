@@ -55,8 +55,8 @@ def cases(d):
             yield Case(
                 f"C29 in place, {form}, n={n}", Call(d.tensor(n, dense(5)), approximate=form), layouts=("in place",)
             )
-    # At 2.699 the forms differ by 4.73e-4, which is 90 bounds of f32; at -1 by 1.53e-4, 1.25 spacings of f16. In bf16
-    # they round alike.
+    # At 2.699 the forms differ by 4.73e-4, which is 90 bounds of f32; at -1 by 1.53e-4, 1.25 spacings of f16, and on
+    # either side of a middle of bf16.
     yield Case("C17 the definition", Call([2.699, 1.0, -1.0], approximate="none"))
     yield Case("C17 the approximation", Call([2.699, 1.0, -1.0], approximate="tanh"))
     for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
