@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -189,10 +189,9 @@ class Checker {
 
 void check(const std::string& text, size_t& parsed) {
   std::string error;
-  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t began = std::clock();
   const auto module = parse(text, error);
-  const auto took = std::chrono::steady_clock::now() - began;
-  ASSERT_LT(took, std::chrono::seconds(5)) << text;
+  ASSERT_LT((std::clock() - began) / CLOCKS_PER_SEC, 5) << "seconds of this processor's time";
   if (module) {
     ++parsed;
     Checker(*module).check();
