@@ -50,6 +50,8 @@ def cases(d):
         yield Case(f"C05 {length} rows", Call(table, d.tensor(length, picks(10), "i32"), out=(length, 8)))
     # Stores past the cache, from 8 MiB of rows that are long enough; their ends lie anywhere in a vector.
     yield Case("past the cache", Call(a_table(d, 10, 2049), d.tensor(2100, picks(10), "i32"), out=(2100, 2049)))
+    # 298 bytes and more: a few whole lines of each.
+    yield Case("short rows", Call(a_table(d, 10, 149), d.tensor(34_000, picks(10), "i32"), out=(34_000, 149)))
     # Threads share the elements of out: one long row is split too.
     yield Case("one long row", Call(a_table(d, 2, 100_003), d.values([1], "i64"), out=(1, 100_003)))
 
