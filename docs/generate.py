@@ -38,7 +38,7 @@ def section(header):
     lines = header.read_text().splitlines()
     title, *body = contract(lines)
     declarations = re.findall(r"^OPRT_API .*?;$", header.read_text(), flags=re.S | re.M)
-    types = re.findall(r"^typedef .*?;$", header.read_text(), flags=re.S | re.M)
+    types = re.findall(r"^typedef .*?;$", header.read_text().replace(" OPRT_ENUM_BASE", ""), flags=re.S | re.M)
     name = header.stem
     summary = title.removeprefix(f"{name}: ")
     code = "\n".join([*types, *(re.sub(r"\n\s+", "\n    ", d.removeprefix("OPRT_API ")) for d in declarations)])

@@ -6,7 +6,7 @@
 
 OPRT_EXTERN_C_BEGIN
 
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_BACKEND_AUTO = 0,    // where the data lives: host memory means CPU
   OPRT_BACKEND_NVIDIA = 1,  // needs a build with CUDA
   OPRT_BACKEND_METAX = 2,   // needs a build with MACA

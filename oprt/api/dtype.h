@@ -8,7 +8,7 @@
 
 OPRT_EXTERN_C_BEGIN
 
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_DTYPE_F16 = 0,   // IEEE 754 binary16
   OPRT_DTYPE_F32 = 1,   // IEEE 754 binary32
   OPRT_DTYPE_BF16 = 2,  // the upper half of a binary32

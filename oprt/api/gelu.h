@@ -6,7 +6,7 @@
 
 OPRT_EXTERN_C_BEGIN
 
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_GELU_ERF = 0,  // x/2 erfc(-x / sqrt(2)), the definition
   OPRT_GELU_TANH = 1  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), the approximation
 } oprt_gelu_t;

@@ -6,7 +6,7 @@
 
 OPRT_EXTERN_C_BEGIN
 
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_SUCCESS = 0,
   OPRT_ERR_INVALID_ARG = 1,             // an argument is null, out of range, or does not fit the others
   OPRT_ERR_UNSUPPORTED_DTYPE = 2,       // the operator does not take this dtype, or this mix of dtypes

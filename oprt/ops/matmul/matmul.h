@@ -23,14 +23,14 @@
 
 OPRT_EXTERN_C_BEGIN
 
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_MATMUL_AUTO = 0,    // the fastest of the others for the shape; falls back where there is no library
   OPRT_MATMUL_NAIVE = 1,   // one sum after another: the first rung of the ladder
   OPRT_MATMUL_TILED = 2,   // panels packed into the workspace, tiles of out in registers
   OPRT_MATMUL_LIBRARY = 3  // the machine's own: oneDNN or OpenBLAS on a CPU; views it cannot express are packed first
 } oprt_matmul_t;
 
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_ACTIVATION_NONE = 0,
   OPRT_ACTIVATION_RELU = 1,
   OPRT_ACTIVATION_GELU_ERF = 2,

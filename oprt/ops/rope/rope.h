@@ -23,7 +23,7 @@
 OPRT_EXTERN_C_BEGIN
 
 // How a head is read as pairs. There is no default: a model trained with one gives nonsense with the other.
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_ROPE_INTERLEAVED = 0,  // neighbours: GPT-J, the original
   OPRT_ROPE_HALF = 1          // halves: GPT-NeoX, LLaMA in most checkpoints
 } oprt_rope_t;
@@ -38,7 +38,7 @@ OPRT_API oprt_status_t oprt_execute_rope(oprt_operator_descriptor_t desc, void *
                                          const void *positions, oprt_stream_t stream);
 OPRT_API oprt_status_t oprt_destroy_rope_descriptor(oprt_operator_descriptor_t desc);
 
-typedef enum {
+typedef enum OPRT_ENUM_BASE {
   OPRT_ROPE_SCALING_NONE = 0,
   OPRT_ROPE_SCALING_LINEAR = 1,  // every frequency divided by factor
   OPRT_ROPE_SCALING_LLAMA3 = 2   // only the slow ones, with a ramp between: see rope_table.cpp
