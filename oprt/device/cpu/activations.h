@@ -33,8 +33,8 @@ HWY_INLINE VecF32 polynomial(VecF32 x, float c0, C... rest) {
 
 constexpr float kLog2E = 0x1.715476p+0f;
 
-// 2^y for y in [-126, 127], within 1 and 48 units; any other y, NaN included, gives anything. exp_f32 (math.h) takes
-// every x, for a third more.
+// 2^y for y in [-126, 127], within 1 and 48 units;
+// any other y, NaN included, gives anything.
 template <class T>
 HWY_INLINE VecF32 exp2_within(VecF32 y) {
   const F32 d;
