@@ -1,9 +1,10 @@
-// core/parallel.h: every index once, whole grains, the number of threads asked for.
+// core/parallel.h: every index once, whole units, the number of threads asked for.
 #include "oprt/core/parallel.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -29,16 +30,17 @@ std::set<Piece> pieces_of(int64_t count, int64_t grain) {
   return pieces;
 }
 
-TEST(ParallelFor, CoversEveryIndexOnceInWholeGrains) {
+TEST(ParallelFor, CoversEveryIndexOnceInWholeUnits) {
   for (int64_t count : {1, 2, 3, 7, 64, 1000, 1001, 4096, 65537})
     for (int64_t grain : {1, 2, 3, 16, 1000, 100000}) {
       const std::set<Piece> pieces = pieces_of(count, grain);
       EXPECT_LE(static_cast<int>(pieces.size()), parallel_threads());
+      EXPECT_LE(static_cast<int64_t>(pieces.size()), std::max<int64_t>(1, count / grain)) << count << " by " << grain;
       int64_t next = 0;
       for (const auto& [begin, end] : pieces) {
         ASSERT_EQ(begin, next) << count << " by " << grain;
         ASSERT_LT(begin, end);
-        ASSERT_TRUE((end - begin) % grain == 0 || end == count) << count << " by " << grain;
+        ASSERT_EQ(begin % std::min(grain, kParallelUnit), 0) << count << " by " << grain;
         next = end;
       }
       ASSERT_EQ(next, count);
