@@ -1,11 +1,12 @@
-"""Every error branch of every oprt/ops/<op>/<op>.cpp, and whether the tests took it.
+"""Every error branch of every oprt/ops/<op>/<op>.cpp, and whether the tests took it. `./dev test coverage` does all:
 
-    cmake --preset coverage && ninja -C build/coverage      instruments the checks (core/ and <op>.cpp), not the kernels
-    ... run the tests on that build ...
+    builds the preset `coverage`, which instruments the checks (core/ and <op>.cpp), not the kernels
+    runs the C++ programs that make wrong calls
     python tests/coverage.py build/coverage
 
-An error branch is a line that returns a failure: `return invalid(...)`, `return fail(...)`, or an OPRT_TRY, which must
-have been left both ways. Exits 1 where one was never taken.
+An error branch is a statement that returns a failure: `return invalid(...)` or `return fail(...)`, which must have run,
+or an OPRT_TRY, which must have been left both ways, as must an `if` on the line of its return. Exits 1 where one was
+never taken.
 """
 
 import json
@@ -36,11 +37,13 @@ def line_data(object_file):
 
 
 def error_lines(source):
-    """Where each statement that can fail begins and ends, 1-based."""
+    """Where each statement that can fail begins and ends, 1-based, and whether it must be left both ways."""
     text = source.read_text()
     for found in re.finditer(r"return\s+(?:oprt::)?(?:invalid|fail)\s*\(|OPRT_TRY\(", text):
         end = text.index(";", found.end())
-        yield text.count("\n", 0, found.start()) + 1, text.count("\n", 0, end) + 1, found.group().startswith("OPRT_TRY")
+        before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()].strip()
+        both_ways = found.group().startswith("OPRT_TRY") or before != ""
+        yield text.count("\n", 0, found.start()) + 1, text.count("\n", 0, end) + 1, both_ways
 
 
 def main():
@@ -51,13 +54,13 @@ def main():
             continue
         objects = list(build.rglob(f"ops/{source.stem}/{source.name}.gcda"))
         lines = line_data(objects[0]) if objects else {}
-        for start, end, is_try in error_lines(source):
+        for start, end, both_ways in error_lines(source):
             total += 1
             counts = [lines[n] for n in range(start, end + 1) if n in lines]
             ran = any(count for count, _ in counts)
-            # The test of OPRT_TRY is a two-way branch: a branch never taken means one outcome was never seen.
-            both = not is_try or all(taken for _, branches in counts for taken in branches)
-            if not (ran and both):
+            # A branch never taken means that one outcome was never seen.
+            every_way = not both_ways or all(taken for _, branches in counts for taken in branches)
+            if not (ran and every_way):
                 line = source.read_text().splitlines()[start - 1].strip()
                 missed.append(f"{source.relative_to(ROOT)}:{start}: {line}")
     print("\n".join(missed))

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <set>
@@ -115,6 +116,12 @@ class List {
         if (is({"reduce_sum"}) && i == 1 && axis == 1) continue;  // so does a longer sum
         view(i, "longer on axis " + std::to_string(axis), OPRT_ERR_INVALID_ARG, all, [=](auto& v) { ++v.shape[axis]; });
       }
+      if (is({"matmul"}) && rank == 2) view(i, "of rank 1", OPRT_ERR_INVALID_ARG, own, [](auto& v) { v.ndim = 1; });
+      if (is({"embedding"}) && rank == 1)  // out would have rank 9
+        view(i, "of rank 8", OPRT_ERR_INVALID_ARG, own, [](auto& v) {
+          v.ndim = 8;
+          std::fill(v.shape, v.shape + 8, 1);
+        });
       const bool broadcasts = !is({"silu_and_mul", "gelu_and_mul", "reduce_sum", "softmax", "layernorm", "rmsnorm",
                                    "add_rmsnorm", "embedding", "rope"});
       if (static_cast<int>(i) >= op_.outputs || !broadcasts)
@@ -158,6 +165,10 @@ class List {
       for (int64_t value : wrong)
         create(name + " " + std::to_string(value), OPRT_ERR_INVALID_ARG, {name},
                [=](Call& c) { c.scalars[s].i64 = value; });
+      if (name == "eps")
+        for (double value : {-1e-5, -HUGE_VAL, std::nan("")})
+          create(name + " " + std::to_string(value), OPRT_ERR_INVALID_ARG, {name},
+                 [=](Call& c) { c.scalars[s].f64 = value; });
     }
     create("backend that is not built in", OPRT_ERR_NOT_SUPPORTED, {"backend"},
            [](Call&) { oprt_exchange_thread_backend(OPRT_BACKEND_METAX); });
