@@ -43,7 +43,7 @@ def split_sentences(text):
 
 def print_cosines(texts, cosines):
     for number, text in enumerate(texts, 1):
-        print(f"{number:2}  {text}")
+        print(f"{number:2}  {' '.join(text.split())}")
     print()
     for row in cosines:
         print("  ".join(f"{cosine:7.4f}" for cosine in row))

@@ -3,7 +3,7 @@
 //   oprt_create_<op>_descriptor       checks everything once; cheap, launches nothing; *desc is null unless it succeeds
 //   oprt_get_<op>_workspace_size      bytes that execute needs, of any alignment, on the device of the data
 //   oprt_execute_<op>                 allocates, copies to the device and synchronises nothing; in stream order
-//   oprt_destroy_<op>_descriptor      null is fine; work already submitted keeps running
+//   oprt_destroy_<op>_descriptor      once, after the last use; null is fine; submitted work keeps running
 //
 // A descriptor is immutable after create: many threads may execute it at once, each with its own workspace and stream.
 // execute may be given other pointers than create saw, of the same layout; alignment is decided from them.

@@ -9,7 +9,7 @@ namespace oprt {
 Status check_view(const char* op, const char* argument, const View& v) {
   if (v.ndim < 0 || v.ndim > OPRT_MAX_DIMS) return invalid(op, argument, "a rank from 0 to 8", "rank " + text(v.ndim));
   if (!is_valid(v.dtype))
-    return fail(OPRT_ERR_UNSUPPORTED_DTYPE, op, argument, "f16, f32, bf16, i32 or i64",
+    return fail(OPRT_ERR_UNSUPPORTED_DTYPE, op, argument, "a dtype of oprt (f32, f16, bf16, i32, i64)",
                 "dtype " + std::to_string(static_cast<int>(v.dtype)));
   const auto shape = [&] { return "shape " + text(v.shape, v.ndim); };
   bool empty = false;

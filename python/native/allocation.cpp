@@ -136,7 +136,7 @@ void bind_allocation(nb::module_& module) {
       [](const char* op, const std::vector<int64_t>& shape, const std::string& dtype) {
         for (oprt_dtype_t known : {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
           if (dtype == oprt_dtype_string(known)) return std::make_unique<Allocation>(op, shape, known);
-        raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, op, "out", "f32, f16, bf16, i32 or i64", dtype);
+        raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, op, "out", "a dtype of oprt (f32, f16, bf16, i32, i64)", dtype);
       },
       nb::arg("op"), nb::arg("shape"), nb::arg("dtype"),
       "An Allocation for an output of op, of that shape and dtype ('f32', 'f16', 'bf16', 'i32' or 'i64').");

@@ -11,7 +11,7 @@
 namespace oprt::python {
 namespace {
 
-constexpr const char* kDtypes = "f32, f16, bf16, i32 or i64";
+constexpr const char* kDtypes = "a dtype of oprt (f32, f16, bf16, i32, i64)";
 
 // How the tensors of one Python type are taken.
 enum class Protocol { kExchange, kNumpy, kAllocation, kDlpack, kNone };

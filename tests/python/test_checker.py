@@ -445,7 +445,7 @@ def test_a_failure_explains_itself():
         outs[0][:-1] = ins[0][:-1] * 2
 
     (said,) = complaints_of(last_row_missing)
-    assert "out[4, 0] of shape [5, 4]" in said and "got nan" in said
+    assert "out[4, 0] of shape [5, 4]" in said and "got nan" in said and "from in[4, 0] = " in said
     assert "the call: fake(out f32 [5, 4], in f32 [5, 4])" in said
     assert "4 of 20 elements are wrong" in said and "never written" in said and "index 4 (the last) of axis 0" in said
 

@@ -122,7 +122,7 @@ def test_C11_rmsnorm_of_many_rows(width):
 
 
 @DTYPES
-@pytest.mark.parametrize("dim", [-3, -2, -1, 0, 1, 2])
+@pytest.mark.parametrize("dim", [-3, -2, -1, 0, 1, 2, np.int64(-1)])
 def test_a_sum_with_and_without_its_axis(dtype, dim):
     x = normal((3, 70, 5), dtype)
     without = ort.reduce_sum(x, dim=dim)

@@ -13,9 +13,8 @@
 // NaN:     a NaN in a row of the sum makes the whole row of out NaN; other rows are not touched by it. Squares that sum
 //          to more than f32 holds give 0.
 // Dtypes:  f32, f16, bf16, the same for all four; gamma that or f32. Computed in f32, gamma included; each output
-// rounded
-//          once. A row's bits depend on its length, its dtype and whether the axis is contiguous, not on the other
-//          rows, the alignment or the threads.
+//          rounded once. A row's bits depend on its length, its dtype and whether the axis is contiguous, not on the
+//          other rows, the alignment or the threads.
 // Errors:  INVALID_ARG (null view, shape, axis, eps below 0 or NaN, overlap), UNSUPPORTED_DTYPE.
 // Source:  Zhang, Sennrich: Root Mean Square Layer Normalization, 2019.
 #ifndef OPRT_OPS_ADD_RMSNORM_ADD_RMSNORM_H

@@ -4,9 +4,8 @@
 //   mean_r = mean over j of in[r, j]        var_r = mean over j of (in[r, j] - mean_r)^2
 //
 // Shapes:  out and in alike, rank 0 to 8, any axis (a negative one counts from the end; rank 0 takes 0 or -1); gamma
-// and
-//          beta 1-D, as long as the axis, either null at create and then at execute: 1 and 0. Any strides (out: no two
-//          indices at one address).
+//          and beta 1-D, as long as the axis, either null at create and then at execute: 1 and 0. Any strides (out: no
+//          two indices at one address).
 // Alias:   out may be exactly in; any other overlap is refused.
 // Empty:   nothing is launched, success; null data is legal.
 // NaN:     a NaN or an infinity in a row makes the whole row NaN; other rows are not touched by it.
@@ -15,8 +14,7 @@
 //          whether the axis is contiguous, not on the other rows, the alignment or the threads.
 // Errors:  INVALID_ARG (null view, shape, axis, eps below 0 or NaN, overlap), UNSUPPORTED_DTYPE.
 // Source:  Ba, Kiros, Hinton: Layer Normalization, 2016; Chan, Golub, LeVeque: Updating Formulae and a Pairwise
-// Algorithm
-//          for Computing Sample Variances, 1979.
+//          Algorithm for Computing Sample Variances, 1979.
 #ifndef OPRT_OPS_LAYERNORM_LAYERNORM_H
 #define OPRT_OPS_LAYERNORM_LAYERNORM_H
 

@@ -3,14 +3,13 @@
 //   out[r] = sum over i of in[r, i]                       i along the axis, r over all other axes
 //
 // Shapes:  in of rank n; out of rank n-1 without the axis, or of rank n with length 1 on it. A negative axis counts
-// from
-//          the end; rank 0 takes axis 0 or -1 and is one element. Any strides (out: no two indices at one address).
+//          from the end; rank 0 takes axis 0 or -1 and is one element. Any strides (out: no two indices at one
+//          address).
 // Alias:   out may not overlap in.
 // Empty:   the sum over an empty axis is 0. With an empty output nothing is launched, success; null data is legal.
 // NaN:     kept; inf and -inf together give NaN.
 // Dtypes:  f32, f16, bf16, the same for both; added in f32 pairwise, rounded once. A row's bits depend on its length,
-// its
-//          dtype and whether the axis is contiguous, not on the other rows, the alignment or the threads.
+//          its dtype and whether the axis is contiguous, not on the other rows, the alignment or the threads.
 // Errors:  INVALID_ARG (null view, shape, axis, overlap), UNSUPPORTED_DTYPE.
 // Source:  Higham: The Accuracy of Floating Point Summation, 1993 (pairwise).
 #ifndef OPRT_OPS_REDUCE_SUM_REDUCE_SUM_H

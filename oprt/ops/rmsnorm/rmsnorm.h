@@ -3,17 +3,15 @@
 //   out[r, i] = in[r, i] / sqrt(mean over j of in[r, j]^2 + eps) * gamma[i]
 //
 // Shapes:  out and in alike, rank 0 to 8, any axis (a negative one counts from the end; rank 0 takes 0 or -1); gamma
-// 1-D,
-//          as long as the axis, or null at create and then at execute: 1. Any strides (out: no two indices at one
+//          1-D, as long as the axis, or null at create and then at execute: 1. Any strides (out: no two indices at one
 //          address).
 // Alias:   out may be exactly in; any other overlap is refused.
 // Empty:   nothing is launched, success; null data is legal.
 // NaN:     a NaN in a row makes the whole row NaN; other rows are not touched by it. Squares that sum to more than f32
 //          holds give 0.
 // Dtypes:  f32, f16, bf16, the same for out and in; gamma that or f32. Computed in f32, gamma included, and rounded
-// once.
-//          A row's bits depend on its length, its dtype and whether the axis is contiguous, not on the other rows, the
-//          alignment or the threads.
+//          once. A row's bits depend on its length, its dtype and whether the axis is contiguous, not on the other
+//          rows, the alignment or the threads.
 // Errors:  INVALID_ARG (null view, shape, axis, eps below 0 or NaN, overlap), UNSUPPORTED_DTYPE.
 // Source:  Zhang, Sennrich: Root Mean Square Layer Normalization, 2019.
 #ifndef OPRT_OPS_RMSNORM_RMSNORM_H

@@ -62,8 +62,8 @@ typedef struct {
 //
 // Angles, cos and sin are float64, rounded to f32 at the end: f32 angles lose 1e-3 rad at position 10^5. scaling may be
 // null: none. Typical theta: 10000, 500000.
-// Errors: INVALID_ARG (null table that is not empty, negative or odd length, theta or a factor that is not finite and
-// above 0, an unknown kind), NOT_SUPPORTED (a scaling struct with fields this build does not know).
+// Errors:  INVALID_ARG (null table that is not empty, negative or odd length, theta or a factor that is not finite and
+//          above 0, an unknown kind), NOT_SUPPORTED (a scaling struct with fields this build does not know).
 OPRT_API oprt_status_t oprt_rope_table(float *cos, float *sin, int64_t max_position, int64_t rotary_dim, double theta,
                                        const oprt_rope_scaling_t *scaling);
 

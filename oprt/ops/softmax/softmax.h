@@ -7,8 +7,7 @@
 // Alias:   out may be exactly in; any other overlap is refused.
 // Empty:   nothing is launched, success; null data is legal.
 // NaN:     a NaN or +inf in a row makes the whole row NaN, and so does a row of -inf alone; -inf next to something
-// finite
-//          gives 0. Other rows are not touched by it.
+//          finite gives 0. Other rows are not touched by it.
 // Dtypes:  f32, f16, bf16, the same for both; computed in f32, rounded once. A row's bits depend on its length, its
 //          dtype and whether the axis is contiguous, not on the other rows, the alignment or the threads.
 // Errors:  INVALID_ARG (null view, shape, axis, overlap), UNSUPPORTED_DTYPE.

@@ -14,6 +14,7 @@ from operator_runtime.testing.load import suites
 MOST_MEMORY = 192 << 20  # bytes of rotating buffers
 CHECKED_BYTES = 8 << 20  # inputs up to this size are compared with the reference in the same run
 OWN = "oprt"
+SLOWEST = 1.0  # seconds of a call: a peer that takes longer is not waited for forty times
 LIBRARY = "library"  # a peer of those suites alone that have it
 
 
@@ -138,6 +139,11 @@ def run(op, name, d, bench, backend, peers, evict, rounds):
             providers[peer] = peer_calls(suite, peer, sets, live.params)
         except Exception as why:  # a peer that cannot do it is listed as that
             missing[peer] = f"{type(why).__name__}: {why}"
+            continue
+        once = timing.one_pass(providers[peer][:1])
+        if once > SLOWEST:
+            missing[peer] = f"a call takes longer than {SLOWEST:g} s"
+            del providers[peer]
     rotating = count * memory > 2 * timing.last_level_cache()  # then a set is out of the cache before it comes round
     cold = timing.measure(providers, (lambda: None) if rotating else evict, rounds)
     hot = timing.measure(providers, None, rounds)

@@ -5,6 +5,8 @@ Contract: oprt/ops/reduce_sum/reduce_sum.h.
 
 from __future__ import annotations
 
+import operator
+
 from operator_runtime import _native
 from operator_runtime.tensor import BackendName, PreparedOp, T, empty, finish
 
@@ -29,7 +31,8 @@ def prepare_reduce_sum(out: T, src: T, dim: int = 1, backend: BackendName = None
 
 
 def _without_axis(shape, dim):
-    if not isinstance(dim, int) or not -len(shape) <= dim < len(shape):
-        return shape
-    dim %= len(shape)
+    try:
+        dim = range(len(shape))[operator.index(dim)]
+    except (IndexError, TypeError):
+        return shape  # the operator says what is wrong with dim
     return shape[:dim] + shape[dim + 1 :]

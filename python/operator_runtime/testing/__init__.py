@@ -41,7 +41,8 @@ dtype.
 **Call(*inputs, out=None, **params)** is one call of `prepare_<op>(*outputs, *inputs, **params)`: the inputs in the
 order of the Python function, its keyword arguments as params. An input is `d.tensor(shape, data, dtype)` (the case's
 dtype if left out), a list or array of values (rounded to the case's dtype), `d.values(list, dtype)`, or None. `out` is
-a shape, a list of shapes or `d.tensor`s; left out, it follows from the reference's shapes.
+a shape, a list of shapes or `d.tensor`s; left out, it follows from the reference's shapes (not
+in an Error, whose call has no reference).
 
 **dtypes** are names: f32, f16, bf16, i32, i64. `Suite(dtypes=...)` says what a suite runs for; a name such as
 "f32-bf16" is a pair (cast): d.dtype is the first, d.out_dtype the second. A function that has an argument called

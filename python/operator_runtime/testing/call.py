@@ -177,7 +177,8 @@ def judge(suite, live, operands, expect=None):
             wrong = check.against_bound(got, ref, live.bounds[i], dtype, u, live.floors[i], live.outsides[i])
         if wrong.mask.any():
             untouched = never_written(got)
-            complaints.append(check.explain(operands[i], got, np.asarray(want, np.float64), wrong, untouched))
+            inputs = zip(operands[len(live.outs) :], live.arguments, strict=False)
+            complaints.append(check.explain(operands[i], got, np.asarray(want, np.float64), wrong, untouched, inputs))
     if suite.also and not complaints:
         outs = tuple(placed.view for placed in live.outs)
         said = suite.also(outs if len(outs) > 1 else outs[0], *live.arguments, **live.params)

@@ -69,8 +69,11 @@ def _against_bound(got, ref, bound, floor, outside, exact, dtype, u):
     return ~right, allowed
 
 
-def explain(name, got, want, wrong, untouched):
-    """What a person needs to start looking: the worst element, how many are wrong, and what they have in common."""
+def explain(name, got, want, wrong, untouched, inputs=()):
+    """What a person needs to start looking: the worst element, how many are wrong, and what they have in common.
+
+    inputs: pairs of name and array (None where absent); those with an element for each of the output's show the worst's.
+    """
     mask = wrong.mask
     values = got.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -80,6 +83,9 @@ def explain(name, got, want, wrong, untouched):
     at = np.unravel_index(int(np.argmax(excess)), mask.shape) if mask.shape else ()
     where = f"{name}[{', '.join(map(str, at))}]" if at else name
     lines = [f"{where} of shape {list(mask.shape)}: got {values[at]:.9g}, want {want[at]:.9g}"]
+    there = [f"{what}{list(at) if at else ''} = {values[at]:.9g}" for what, values in inputs if fits(values, mask)]
+    if there:
+        lines.append("from " + ", ".join(there))
     if wrong.allowed is not None and np.isfinite(error[at]):
         ratio = error[at] / wrong.allowed[at]
         lines.append(f"error {error[at]:.3g}, allowed {wrong.allowed[at]:.3g} ({ratio:.3g} times the bound)")
@@ -87,6 +93,10 @@ def explain(name, got, want, wrong, untouched):
         lines.append("these must be equal")
     lines.append(f"{int(mask.sum())} of {mask.size} elements are wrong" + pattern(mask, values, want, untouched))
     return "\n".join(lines)
+
+
+def fits(values, mask):
+    return values is not None and np.shape(values) == mask.shape
 
 
 def pattern(mask, got, want, untouched):
