@@ -186,7 +186,9 @@ def test_dtypes_that_oprt_lacks(make, got):
             call()
         assert isinstance(caught.value, oprt.UnsupportedDtypeError) and caught.value.status == 2
         message = str(caught.value)
-        assert message.startswith("relu: in: expected a dtype of oprt (f32, f16, bf16, i32, i64), got ") and got in message
+        assert (
+            message.startswith("relu: in: expected a dtype of oprt (f32, f16, bf16, i32, i64), got ") and got in message
+        )
 
 
 class NoStruct(np.ndarray):

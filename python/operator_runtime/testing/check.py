@@ -72,7 +72,7 @@ def _against_bound(got, ref, bound, floor, outside, exact, dtype, u):
 def explain(name, got, want, wrong, untouched, inputs=()):
     """What a person needs to start looking: the worst element, how many are wrong, and what they have in common.
 
-    inputs: pairs of name and array (None where absent); those with an element for each of the output's show the worst's.
+    inputs: pairs of name and array (None where absent); those that have the output's shape are shown at that element.
     """
     mask = wrong.mask
     values = got.astype(np.float64)
