@@ -64,11 +64,11 @@ matrix products. A copy that no cache holds moves {roof} there, read and written
 [{file}](../{file}) by `python docs/generate.py`; the causes stand in [cpu_speed.py](cpu_speed.py).
 
 Caches are cold, times are medians. *memcpy* and *torch* say how many times as fast oprt is as memcpy of as many bytes
-and as PyTorch's CPU operator; *of best copy* is the share of the fastest copy's speed, which past the cache is oprt's own:
-it writes around the caches. All are measured in turns. The target stands behind the figure where there
-is one; **bold** is missed. Elementwise work past the cache is to reach 0.95 of memcpy, norms 0.9, softmax 0.85,
-transposes 0.8; everything 1.0 of PyTorch, softmax and the norms 1.5 with tensors below 64 KiB, elementwise work 1.3
-below 4 KiB; f32 products 0.98 of the library called directly.
+and as PyTorch's CPU operator; *of best copy* is the share of the fastest copy's speed, which past the cache is oprt's
+own: it writes around the caches. All are measured in turns. The target stands behind the figure where there is one;
+**bold** is missed. Elementwise work past the cache is to reach 0.95 of memcpy, norms 0.9, softmax 0.85, transposes 0.8;
+everything 1.0 of PyTorch, softmax and the norms 1.5 with tensors below 64 KiB, elementwise work 1.3 below 4 KiB; f32
+products 0.98 of the library called directly.
 """
 
 
