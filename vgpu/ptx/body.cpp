@@ -206,6 +206,7 @@ void Body::settle(const LabelUse& use, const Label& label) {
 }
 
 void Body::bind(std::string_view name, const Binding& binding, int line) {
+  scopes_.back().has_percent |= name.front() == '%';
   if (!scopes_.back().names.try_emplace(name, binding).second) fail(line, in_quotes(name) + " is declared twice");
 }
 
@@ -245,6 +246,7 @@ void Body::variables(Space space, bool is_extern) {
     Parser::Declared declared = types;
     parser_.declared_name(declared);
     const int line = declared.variable.line;
+    scopes_.back().has_percent |= declared.name.front() == '%';
     if (declared.is_range) fail(line, in_quotes(declared.name) + " is a range, which only registers have");
     if (space == Space::global || space == Space::constant) {  // of the module, but for its name
       parser_.add_module_variable(std::move(declared), is_extern, scopes_.back());
@@ -290,11 +292,7 @@ void Body::instruction() {
   } else if (opcode == "bra" || opcode == "brx") {
     branch(instruction, index);
   } else if (!tokens_.now.is(';')) {
-    std::vector<Operand>& operands = scratch_;
-    operands.clear();
-    do operands.push_back(operand());
-    while (tokens_.accept(','));
-    instruction.operands = module_.operands.add(std::span<const Operand>(operands));
+    instruction.operands = operand_list();
   }
   if (!tokens_.now.is(';')) tokens_.unexpected("`;`");
   instruction.text = text_from(first);
@@ -359,13 +357,9 @@ void Body::call(Instruction& instruction, int index) {
 
 std::span<const Operand> Body::operands_in_parentheses() {
   tokens_.expect('(');
-  std::vector<Operand> operands;
-  if (!tokens_.now.is(')')) {
-    do operands.push_back(operand());
-    while (tokens_.accept(','));
-  }
+  const std::span<const Operand> operands = tokens_.now.is(')') ? std::span<const Operand>() : operand_list();
   tokens_.expect(')');
-  return module_.operands.add(std::span<const Operand>(operands));
+  return operands;
 }
 
 }  // namespace vgpu::ptx

@@ -98,18 +98,25 @@ Operand Body::operand() {
   return made;
 }
 
+// a, b, …; none of which begins with one of the marks `barred`: operands are no deeper than [a, {b, c}].
+std::span<const Operand> Body::operand_list(std::string_view barred) {
+  const size_t first = scratch_.size();  // the lists around this one lie below
+  do {
+    if (tokens_.now.mark && barred.find(tokens_.now.mark) != barred.npos) tokens_.unexpected("a part of an operand");
+    scratch_.push_back(operand());
+  } while (tokens_.accept(','));
+  const auto kept = module_.operands.add(std::span<const Operand>(scratch_).subspan(first));
+  scratch_.resize(first);
+  return kept;
+}
+
 // {a, b, …}
 Operand Body::vector_operand() {
   Operand vector;
   vector.kind = Operand::Kind::vector;
   tokens_.expect('{');
-  std::vector<Operand> parts;
-  do {
-    if (tokens_.now.is('{') || tokens_.now.is('[')) tokens_.unexpected("an element");
-    parts.push_back(operand());
-  } while (tokens_.accept(','));
+  vector.parts = operand_list("{[");
   tokens_.expect('}');
-  vector.parts = module_.operands.add(std::span<const Operand>(parts));
   return vector;
 }
 
@@ -119,7 +126,7 @@ int Body::find_register(std::string_view name) {
   while (digits > 0 && name.size() - digits < 10 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
   for (size_t depth = scopes_.size(); depth-- > 0;) {
     Scope& scope = scopes_[depth];
-    if (!scope.names.empty()) {
+    if (!scope.names.empty() && (scope.has_percent || name[0] != '%')) {
       const auto found = scope.names.find(name);
       if (found != scope.names.end()) {
         if (found->second.kind != Binding::Kind::reg) return -1;
@@ -142,6 +149,7 @@ int Body::find_register(std::string_view name) {
       if (number >= std::max<uint64_t>(kDense, 2 * range.known.size())) {
         const int index = new_register(name, range.type);
         scope.names.emplace(name, Binding{.kind = Binding::Kind::reg, .type = range.type, .index = index});
+        scope.has_percent |= name[0] == '%';
         return index;
       }
       if (number >= range.known.size()) range.known.resize(std::min(range.count, std::max(kDense, 2 * number)), -1);
@@ -251,12 +259,7 @@ Operand Body::memory_operand() {
     memory.offset = integer_expression(tokens_);
   }
   memory.kind = Operand::Kind::memory;
-  std::vector<Operand> parts;
-  while (tokens_.accept(',')) {
-    if (tokens_.now.is('[')) tokens_.unexpected("a coordinate");
-    parts.push_back(operand());
-  }
-  memory.parts = module_.operands.add(std::span<const Operand>(parts));
+  if (tokens_.accept(',')) memory.parts = operand_list("[");
   tokens_.expect(']');
   return memory;
 }

@@ -99,6 +99,7 @@ class Body {
   std::string_view text_from(const Token& first);
   void branch(Instruction& instruction, int index);
   void call(Instruction& instruction, int index);
+  std::span<const Operand> operand_list(std::string_view barred = {});
   std::span<const Operand> operands_in_parentheses();
   Operand operand();
   Operand name_operand();
@@ -119,7 +120,7 @@ class Body {
   std::unordered_map<uint64_t, int> locations_;      // the latest .loc of a file, line and column
   int location_ = -1;
   bool subscript_is_address_ = false;  // of the instruction at hand: a[3] is an address, no access
-  std::vector<Operand> scratch_;
+  std::vector<Operand> scratch_;       // lists of operands, as far as they have been read
 };
 
 }  // namespace vgpu::ptx

@@ -44,6 +44,7 @@ struct LabelUse {
 
 struct Scope {
   std::unordered_map<std::string_view, Binding> names;
+  bool has_percent = false;  // among the names: as registers have it, which are looked up most
   std::unordered_map<std::string_view, RegisterRange> ranges;  // by what stands before the number
   std::unordered_map<std::string_view, Label> labels;
   std::vector<LabelUse> uses;

@@ -578,7 +578,7 @@ TEST(Ptx, Messages) {
       {with_body("call p;"), "line 10: `p` is no function"},
       {with_body(".reg .b32 t;\n.reg .b32 t;"), "line 11: `t` is declared twice"},
       {with_body(".reg .b32 t[3];"), "line 10: `t` is an array, which registers cannot be"},
-      {with_body("mov.f32 %f1, {{%f2}};"), "line 10: `{` stands where an element should be"},
+      {with_body("mov.f32 %f1, {{%f2}};"), "line 10: `{` stands where a part of an operand should be"},
       {with_body("17;"), "line 10: `17` stands where an instruction should be"},
       {with_body(".loc 1 x 3"), "line 10: `x` stands where a number should be"},
       {".version 9.0\n.target sm_80\n.func f() {\nret;", "line 4: the text ends where an instruction should be"},
