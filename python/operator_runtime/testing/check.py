@@ -81,9 +81,9 @@ def explain(name, got, want, wrong, untouched, inputs=()):
         excess = np.where(mask, error / wrong.allowed if wrong.allowed is not None else error, -1.0)
     excess = np.where(mask & np.isnan(excess), np.inf, excess)
     at = np.unravel_index(int(np.argmax(excess)), mask.shape) if mask.shape else ()
-    where = f"{name}[{', '.join(map(str, at))}]" if at else name
-    lines = [f"{where} of shape {list(mask.shape)}: got {values[at]:.9g}, want {want[at]:.9g}"]
-    there = [f"{what}{list(at) if at else ''} = {values[at]:.9g}" for what, values in inputs if fits(values, mask)]
+    index = f"[{', '.join(map(str, at))}]" if at else ""
+    lines = [f"{name}{index} of shape {list(mask.shape)}: got {values[at]:.9g}, want {want[at]:.9g}"]
+    there = [f"{what}{index} = {given[at]:.9g}" for what, given in inputs if fits(given, mask)]
     if there:
         lines.append("from " + ", ".join(there))
     if wrong.allowed is not None and np.isfinite(error[at]):
