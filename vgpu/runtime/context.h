@@ -1,0 +1,113 @@
+// The runtime's state: one Context per process, one ThreadState per thread, and call(), which every exported function
+// is made of.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "check/session.h"
+#include "exec/engine.h"
+#include "exec/memory.h"
+#include "runtime/api.h"
+
+namespace vgpu {
+
+// What `vgpu run` says, by environment variables, so that the library works alone as well.
+struct Configuration {
+  SessionOptions session;        // VGPU_CHECK, VGPU_REPORT, VGPU_REPORT_FILE
+  uint64_t seed = 0;             // VGPU_SEED
+  int sm = 90;                   // VGPU_SM
+  uint64_t memory = 8ull << 30;  // VGPU_MEMORY, bytes
+  uint64_t budget = 0;           // VGPU_BUDGET, instructions of one warp; 0: the engine's own
+  std::string status_file;       // VGPU_STATUS: gets a line of each process that used the library
+};
+
+// False, with a sentence, where a variable has a value that means nothing.
+bool read_configuration(Configuration& result, std::string& error);
+
+struct CallConfiguration {  // of <<<...>>>, between push and pop
+  Dim3 grid, block;
+  size_t shared;
+  Stream* stream;
+  void* site;
+};
+
+struct ThreadState {
+  Error last = Error::Success;
+  int depth = 0;          // of nested calls; the outermost one counts
+  const char* name = "";  // of the API function that the program called
+  void* site = nullptr;   // and where it returns to
+  CaptureMode capture_mode = CaptureMode::Global;
+  bool in_host_function = false;
+  void* launch_site = nullptr;  // of the configuration popped last
+  std::vector<CallConfiguration> configurations;
+};
+ThreadState& this_thread();
+
+std::recursive_mutex& runtime_mutex();  // held through every call
+
+class Context {
+ public:
+  static Context& get();  // made at the first call, never destroyed: programs call us from their static destructors
+
+  Configuration configuration;
+  DeviceLimits limits;
+  Memory memory;
+  Session session;
+
+  // Errors that end a launch stick: every later call returns them. The launch itself, and cudaGetLastError before any
+  // other call, do not know of it yet, as on hardware.
+  Error sticky = Error::Success;
+  bool sticky_seen = false;
+  uint64_t launches = 0;
+
+  // What the runtime itself has to say: of the whole, once, on stderr.
+  void say(const std::string& sentence);
+  // A finding about the call that is being made.
+  void found(const char* code, std::string what, std::string reason, std::string hint, std::string object = {});
+  // Tells `vgpu run` of the first error found, at once: the program may abort next.
+  void look_for_errors();
+
+ private:
+  bool errors_noted_ = false;
+  explicit Context(Configuration configuration);
+};
+
+// Runs the body of an exported function: under the lock, with sticky errors and the thread's last error as on hardware,
+// and without letting an exception out. `name` and `site` are the exported function's own.
+template <class Body>
+[[gnu::always_inline]] inline Error call(Body body, const char* name = __builtin_FUNCTION(),
+                                         void* site = __builtin_return_address(0)) {
+  auto& thread = this_thread();
+  auto& context = Context::get();
+  const std::lock_guard lock(runtime_mutex());
+  if (thread.depth++ == 0) {
+    thread.name = name;
+    thread.site = site;
+  }
+  Error error = Error::Success;
+  if (thread.in_host_function) {
+    error = Error::NotPermitted;  // a host function may not call the runtime
+  } else if (context.sticky != Error::Success) {
+    context.sticky_seen = true;
+    error = context.sticky;
+  } else {
+    try {
+      error = body();
+    } catch (const std::bad_alloc&) {
+      error = Error::MemoryAllocation;
+    } catch (const std::exception& exception) {
+      context.say(std::string(name) + ": " + exception.what());
+      error = Error::Unknown;
+    }
+  }
+  if (--thread.depth == 0 && error != Error::Success && error != Error::NotReady) thread.last = error;
+  return error;
+}
+
+}  // namespace vgpu

@@ -1,0 +1,344 @@
+// The device: one, with an H200's properties (an A100's for --sm 80) and less memory.
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/context.h"
+#include "runtime/pool.h"
+#include "runtime/stream.h"
+
+namespace vgpu {
+namespace {
+
+constexpr int kClockKilohertz = 1980000, kMemoryClockKilohertz = 3201000;
+constexpr char kBusId[] = "0000:01:00.0";
+
+const DeviceProperties& properties() {
+  static const DeviceProperties result = [] {
+    const auto& context = Context::get();
+    const auto& limits = context.limits;
+    const bool hopper = limits.sm >= 90;
+    DeviceProperties p{};
+    std::snprintf(p.name, sizeof p.name, "Virtual GPU (sm_%d)", limits.sm);
+    std::memcpy(p.uuid, "oprt-virtual-gpu", sizeof p.uuid);
+    p.global_memory = context.memory.capacity();
+    p.shared_per_block = limits.shared_per_block;
+    p.registers_per_block = p.registers_per_multiprocessor = int(limits.registers_per_block);
+    p.warp_size = 32;
+    p.max_pitch = INT_MAX;
+    p.threads_per_block = int(limits.threads_per_block);
+    const Dim3 &block = limits.block, &grid = limits.grid;
+    std::copy_n(std::begin({int(block.x), int(block.y), int(block.z)}), 3, p.block);
+    std::copy_n(std::begin({int(grid.x), int(grid.y), int(grid.z)}), 3, p.grid);
+    p.constant_memory = 64 * 1024;
+    p.major = limits.sm / 10;
+    p.minor = limits.sm % 10;
+    p.texture_alignment = p.surface_alignment = 512;
+    p.texture_pitch_alignment = 32;
+    p.multiprocessors = int(limits.multiprocessors);
+    p.can_map_host_memory = p.concurrent_kernels = p.ecc = p.unified_addressing = p.stream_priorities = 1;
+    p.global_l1_cache = p.local_l1_cache = p.managed_memory = p.concurrent_managed_access = p.compute_preemption = 1;
+    p.host_pointer_for_registered = p.cooperative_launch = p.host_register = p.memory_pools = 1;
+    p.unified_function_pointers = 0;
+    p.pci_bus = 1;
+    p.async_engines = 3;
+    p.memory_bus_width = hopper ? 6144 : 5120;
+    p.l2_bytes = (hopper ? 60 : 40) << 20;
+    p.persisting_l2_bytes = p.l2_bytes / 8 * 5;
+    p.threads_per_multiprocessor = int(limits.threads_per_multiprocessor);
+    p.blocks_per_multiprocessor = int(limits.blocks_per_multiprocessor);
+    p.shared_per_multiprocessor = limits.shared_per_multiprocessor;
+    p.shared_per_block_optin = limits.shared_per_block_optin;
+    p.reserved_shared_per_block = 1024;
+    p.access_policy_window_bytes = 128 << 20;
+    p.cluster_launch = hopper;
+    p.numa_id = -1;
+    return p;  // textures, surfaces, sharing between processes and peers: none, so zero
+  }();
+  return result;
+}
+
+// cudaDeviceAttr. -1 is an answer, so what is unknown is told by the return value.
+bool attribute(int number, int& value) {
+  const auto& p = properties();
+  switch (number) {
+#define IS(code, answer) \
+  case code: value = int(answer); return true;
+    IS(1, p.threads_per_block)
+    IS(2, p.block[0])
+    IS(3, p.block[1])
+    IS(4, p.block[2])
+    IS(5, p.grid[0])
+    IS(6, p.grid[1])
+    IS(7, p.grid[2])
+    IS(8, p.shared_per_block)
+    IS(9, p.constant_memory)
+    IS(10, p.warp_size)
+    IS(11, p.max_pitch)
+    IS(12, p.registers_per_block)
+    IS(13, kClockKilohertz)
+    IS(14, p.texture_alignment)
+    IS(15, 1)  // copies overlap with kernels
+    IS(16, p.multiprocessors)
+    IS(17, 0)  // no time limit on kernels
+    IS(18, p.integrated)
+    IS(19, p.can_map_host_memory)
+    IS(20, 0)  // compute mode: default
+    IS(30, p.surface_alignment)
+    IS(31, p.concurrent_kernels)
+    IS(32, p.ecc)
+    IS(33, p.pci_bus)
+    IS(34, p.pci_device)
+    IS(35, p.tcc_driver)
+    IS(36, kMemoryClockKilohertz)
+    IS(37, p.memory_bus_width)
+    IS(38, p.l2_bytes)
+    IS(39, p.threads_per_multiprocessor)
+    IS(40, p.async_engines)
+    IS(41, p.unified_addressing)
+    IS(50, p.pci_domain)
+    IS(51, p.texture_pitch_alignment)
+    IS(75, p.major)
+    IS(76, p.minor)
+    IS(78, p.stream_priorities)
+    IS(79, p.global_l1_cache)
+    IS(80, p.local_l1_cache)
+    IS(81, p.shared_per_multiprocessor)
+    IS(82, p.registers_per_multiprocessor)
+    IS(83, p.managed_memory)
+    IS(84, p.multi_gpu_board)
+    IS(85, p.multi_gpu_board_group)
+    IS(86, p.host_native_atomics)
+    IS(87, 2)  // f32 to f64 throughput
+    IS(88, p.pageable_access)
+    IS(89, p.concurrent_managed_access)
+    IS(90, p.compute_preemption)
+    IS(91, p.host_pointer_for_registered)
+    IS(95, p.cooperative_launch)
+    IS(97, p.shared_per_block_optin)
+    IS(98, 0)  // remote writes
+    IS(99, p.host_register)
+    IS(100, p.pageable_access_uses_host_tables)
+    IS(101, p.direct_managed_access_from_host)
+    IS(106, p.blocks_per_multiprocessor)
+    IS(108, p.persisting_l2_bytes)
+    IS(109, p.access_policy_window_bytes)
+    IS(111, p.reserved_shared_per_block)
+    IS(115, p.memory_pools)
+    IS(119, p.pool_handle_types)
+    IS(120, p.cluster_launch)
+    IS(126, 4)  // memory synchronisation domains
+    IS(130, p.numa_config)
+    IS(131, p.numa_id)
+    IS(133, p.mps)
+    IS(134, p.host_numa_id)
+#undef IS
+  }
+  value = 0;                          // textures, surfaces, interoperation, other processes: none
+  return number > 0 && number < 148;  // cudaDevAttrMax
+}
+
+// cudaLimit: what programs may set and read back. The emulated stack and heap have room for more than any of them.
+size_t device_limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+
+Error is_device(int device) { return device == 0 ? Error::Success : Error::InvalidDevice; }
+
+int cache_preference = 0;
+unsigned device_flags = 0;
+
+}  // namespace
+
+VGPU_API(cudaGetDeviceCount, int* count) {
+  return call([&] {
+    if (!count) return Error::InvalidValue;
+    *count = 1;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaGetDevice, int* device) {
+  return call([&] {
+    if (!device) return Error::InvalidValue;
+    *device = 0;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaSetDevice, int device) {
+  return call([&] { return is_device(device); });
+}
+VGPU_API(cudaInitDevice, int device, unsigned, unsigned) {
+  return call([&] { return is_device(device); });
+}
+VGPU_API(cudaSetValidDevices, int* devices, int count) {
+  return call([&] {
+    if (count && !devices) return Error::InvalidValue;
+    for (int i = 0; i < count; ++i) {
+      if (devices[i]) return Error::InvalidDevice;
+    }
+    return Error::Success;
+  });
+}
+VGPU_API(cudaChooseDevice, int* device, const DeviceProperties*) {
+  return call([&] {
+    if (!device) return Error::InvalidValue;
+    *device = 0;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaGetDeviceProperties, DeviceProperties* result, int device) {
+  return call([&] {
+    if (!result) return Error::InvalidValue;
+    if (device) return Error::InvalidDevice;
+    *result = properties();
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceGetAttribute, int* value, int number, int device) {
+  return call([&] {
+    if (device) return Error::InvalidDevice;
+    return value && attribute(number, *value) ? Error::Success : Error::InvalidValue;
+  });
+}
+VGPU_API(cudaSetDeviceFlags, unsigned flags) {
+  return call([&] {
+    device_flags = flags;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaGetDeviceFlags, unsigned* flags) {
+  return call([&] {
+    *flags = device_flags | 8;  // host memory can be mapped
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceSynchronize) {
+  return call([&] {
+    trim_pools();
+    return refuse_in_capture();
+  });
+}
+// Nothing is destroyed: what a program leaves allocated is of interest to the checks, and errors stick on hardware too.
+VGPU_API(cudaDeviceReset) {
+  return call([] { return Error::Success; });
+}
+VGPU_API(cudaDeviceGetLimit, size_t* value, unsigned limit) {
+  return call([&] {
+    if (!value) return Error::InvalidValue;
+    if (limit >= std::size(device_limits)) return Error::UnsupportedLimit;
+    *value = device_limits[limit];
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceSetLimit, unsigned limit, size_t value) {
+  return call([&] {
+    if (limit >= std::size(device_limits)) return Error::UnsupportedLimit;
+    device_limits[limit] = value;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceGetCacheConfig, int* preference) {
+  return call([&] {
+    *preference = cache_preference;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceSetCacheConfig, int preference) {
+  return call([&] {
+    cache_preference = preference;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceGetSharedMemConfig, int* banks) {
+  return call([&] {
+    *banks = 1;  // of four bytes, and nothing else since Maxwell
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceSetSharedMemConfig, int) {
+  return call([] { return Error::Success; });
+}
+VGPU_API(cudaDeviceGetStreamPriorityRange, int* least, int* greatest) {
+  return call([&] {
+    if (least) *least = kLowestPriority;
+    if (greatest) *greatest = kHighestPriority;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceGetPCIBusId, char* text, int length, int device) {
+  return call([&] {
+    if (device) return Error::InvalidDevice;
+    if (!text || length < int(sizeof kBusId)) return Error::InvalidValue;
+    std::memcpy(text, kBusId, sizeof kBusId);
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceGetByPCIBusId, int* device, const char* text) {
+  return call([&] {
+    if (!device || !text) return Error::InvalidValue;
+    *device = 0;
+    return std::strcmp(text, kBusId) == 0 || std::strcmp(text, kBusId + 5) == 0 ? Error::Success : Error::InvalidDevice;
+  });
+}
+VGPU_API(cudaDeviceCanAccessPeer, int* can, int device, int peer) {
+  return call([&] {
+    if (device || peer) return Error::InvalidDevice;
+    *can = 0;  // a device is no peer of its own
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceEnablePeerAccess, int, unsigned) {
+  return call([] { return Error::InvalidDevice; });
+}
+VGPU_API(cudaDeviceDisablePeerAccess, int) {
+  return call([] { return Error::InvalidDevice; });
+}
+VGPU_API(cudaCtxResetPersistingL2Cache) {
+  return call([] { return Error::Success; });
+}
+
+// --- versions, profiler, driver
+// ----------------------------------------------------------------------------------------
+
+VGPU_API(cudaRuntimeGetVersion, int* version) {
+  return call([&] {
+    if (!version) return Error::InvalidValue;
+    *version = kVersion;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDriverGetVersion, int* version) {
+  return call([&] {
+    if (!version) return Error::InvalidValue;
+    *version = kVersion;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaProfilerStart) {
+  return call([] { return Error::Success; });
+}
+VGPU_API(cudaProfilerStop) {
+  return call([] { return Error::Success; });
+}
+
+namespace {
+
+// There is no driver to hand out functions of: the program learns that the symbol is not there, and we say which.
+Error driver_entry_point(const char* symbol, void** result, int* status) {
+  constexpr int kSymbolNotFound = 1;
+  if (!symbol || !result) return Error::InvalidValue;
+  *result = nullptr;
+  if (status) *status = kSymbolNotFound;
+  Context::get().say(std::string("the driver function ") + symbol + " is not there: the virtual GPU has no driver");
+  return status ? Error::Success : Error::SymbolNotFound;
+}
+
+}  // namespace
+
+VGPU_API(cudaGetDriverEntryPoint, const char* symbol, void** result, unsigned long long, int* status) {
+  return call([&] { return driver_entry_point(symbol, result, status); });
+}
+VGPU_API(cudaGetDriverEntryPointByVersion, const char* symbol, void** result, unsigned, unsigned long long,
+         int* status) {
+  return call([&] { return driver_entry_point(symbol, result, status); });
+}
+}  // namespace vgpu

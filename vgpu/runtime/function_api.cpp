@@ -1,0 +1,140 @@
+// What programs ask and set of kernels.
+#include "runtime/context.h"
+#include "runtime/operation.h"
+#include "runtime/registry.h"
+
+namespace vgpu {
+namespace {
+
+Error find(const void* key, Function*& function) {
+  function = registry().function(key);
+  return function ? function->load() : Error::InvalidDeviceFunction;
+}
+
+Error set(Function& function, FunctionAttribute attribute, int value) {
+  const auto& limits = Context::get().limits;
+  switch (attribute) {
+    case FunctionAttribute::MaxDynamicShared: {
+      const int most = int(limits.shared_per_block_optin) - int(function.info.static_shared);
+      if (value < 0 || value > most) {
+        Context::get().found("E10", std::to_string(value) + " bytes of dynamic shared memory are not possible",
+                             "a block of this device has at most " + std::to_string(most) +
+                                 " bytes beside the kernel's static shared memory",
+                             "use smaller tiles");
+        return Error::InvalidValue;
+      }
+      function.max_dynamic_shared = value;
+      return Error::Success;
+    }
+    case FunctionAttribute::PreferredCarveout:
+      if (value < -1 || value > 100) return Error::InvalidValue;
+      function.carveout = value;
+      return Error::Success;
+    case FunctionAttribute::ClusterWidth:
+    case FunctionAttribute::ClusterHeight:
+    case FunctionAttribute::ClusterDepth: {
+      if (value < 0 || limits.sm < 90) return Error::InvalidValue;
+      auto& size = attribute == FunctionAttribute::ClusterWidth    ? function.cluster.x
+                   : attribute == FunctionAttribute::ClusterHeight ? function.cluster.y
+                                                                   : function.cluster.z;
+      size = uint32_t(value);
+      return Error::Success;
+    }
+    case FunctionAttribute::NonPortableCluster:
+      if (limits.sm < 90) return Error::InvalidValue;
+      function.nonportable_cluster = value != 0;
+      return Error::Success;
+    case FunctionAttribute::ClusterPolicy:
+      if (value < 0 || value > 2) return Error::InvalidValue;
+      function.cluster_policy = value;
+      return Error::Success;
+    case FunctionAttribute::ClusterMustBeSet: break;  // to be read only
+  }
+  return Error::InvalidValue;
+}
+
+}  // namespace
+
+VGPU_API(cudaFuncGetAttributes, FunctionAttributes* result, const void* key) {
+  return call([&] {
+    Function* function = nullptr;
+    if (const Error error = find(key, function); error != Error::Success) return error;
+    if (!result) return Error::InvalidValue;
+    const auto& info = function->info;
+    const auto& module = function->image.program().module();
+    *result = {};
+    result->shared_bytes = info.static_shared;
+    result->constant_bytes = info.constant_bytes;
+    result->local_bytes = info.local_bytes;
+    result->max_threads = int(info.max_threads);
+    result->registers = int(info.registers);
+    result->ptx_version = module.sm;
+    result->binary_version = Context::get().limits.sm;
+    result->max_dynamic_shared = function->max_dynamic_shared;
+    result->carveout = function->carveout;
+    result->cluster_must_be_set = function->cluster.x != 0;
+    result->cluster_width = int(function->cluster.x);
+    result->cluster_height = int(function->cluster.y);
+    result->cluster_depth = int(function->cluster.z);
+    result->cluster_policy = function->cluster_policy;
+    result->nonportable_cluster = function->nonportable_cluster;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaFuncSetAttribute, const void* key, FunctionAttribute attribute, int value) {
+  return call([&] {
+    Function* function = nullptr;
+    const Error error = find(key, function);
+    return error == Error::Success ? set(*function, attribute, value) : error;
+  });
+}
+VGPU_API(cudaKernelSetAttributeForDevice, Function* key, FunctionAttribute attribute, int value, int device) {
+  return call([&] {
+    Function* function = nullptr;
+    if (device) return Error::InvalidDevice;
+    const Error error = find(key, function);
+    return error == Error::Success ? set(*function, attribute, value) : error;
+  });
+}
+// Preferences between cache and shared memory: there is room for both.
+VGPU_API(cudaFuncSetCacheConfig, const void* key, int) {
+  return call([&] { return registry().function(key) ? Error::Success : Error::InvalidDeviceFunction; });
+}
+VGPU_API(cudaFuncSetSharedMemConfig, const void* key, int) {
+  return call([&] { return registry().function(key) ? Error::Success : Error::InvalidDeviceFunction; });
+}
+VGPU_API(cudaFuncGetName, const char** name, const void* key) {
+  return call([&] {
+    Function* function = registry().function(key);
+    if (!function) return Error::InvalidDeviceFunction;
+    if (!name) return Error::InvalidValue;
+    *name = function->name.c_str();
+    return Error::Success;
+  });
+}
+VGPU_API(cudaFuncGetParamInfo, const void* key, size_t index, size_t* offset, size_t* bytes) {
+  return call([&] {
+    Function* function = nullptr;
+    if (const Error error = find(key, function); error != Error::Success) return error;
+    if (!offset || index >= function->info.params.size()) return Error::InvalidValue;
+    *offset = parameter_offset(*function, index);
+    if (bytes) *bytes = function->info.params[index].bytes;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaGetKernel, Function** result, const void* key) {
+  return call([&] {
+    if (!result) return Error::InvalidValue;
+    *result = registry().function(key);
+    return *result ? Error::Success : Error::InvalidDeviceFunction;
+  });
+}
+VGPU_API(cudaGetFuncBySymbol, Function** result, const void* key) {
+  return call([&] {
+    if (!result) return Error::InvalidValue;
+    *result = registry().function(key);
+    return *result ? Error::Success : Error::InvalidDeviceFunction;
+  });
+}
+
+}  // namespace vgpu

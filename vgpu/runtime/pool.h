@@ -1,0 +1,36 @@
+// Memory pools: stream-ordered allocation, with the counters that programs read.
+//
+// Operations run in program order, so that a free is a free at once. What a pool holds back is only counted: every
+// allocation has an address of its own, and a use after a free is seen as one.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/api.h"
+
+namespace vgpu {
+
+class MemoryPool {
+ public:
+  explicit MemoryPool(const PoolProperties& properties) : properties(properties) {}
+
+  const PoolProperties properties;
+  uint64_t release_threshold = 0;
+  uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0;
+  int reuse[3] = {1, 1, 1};  // follow events, opportunistic, internal dependencies
+  int access = 3;            // of device 0: read and write
+  bool destroyed = false;    // by the program; the pool stays for what it still holds
+
+  void took(uint64_t bytes);
+  void gave_back(uint64_t bytes);
+  void trim(uint64_t keep);  // a synchronisation does so down to the threshold
+};
+
+MemoryPool& default_pool();
+MemoryPool& current_pool();
+void trim_pools();
+void release_from_pool(uint64_t address);  // the bytes of an allocation, if it is one of a pool
+// A live pool of the program, or the default one.
+bool is_pool(MemoryPool* pool);
+
+}  // namespace vgpu

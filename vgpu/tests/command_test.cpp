@@ -1,0 +1,94 @@
+// The command `vgpu`: usage, exit codes, and which programs it refuses.
+#include "command/elf_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace vgpu {
+namespace {
+
+struct Ran {
+  int code;
+  std::string output;  // both streams
+};
+
+Ran run(const std::string& arguments) {
+  Ran ran{};
+  FILE* pipe = popen((VGPU_COMMAND " " + arguments + " 2>&1").c_str(), "r");
+  char part[256];
+  while (std::fgets(part, sizeof part, pipe)) ran.output += part;
+  ran.code = WEXITSTATUS(pclose(pipe));
+  return ran;
+}
+
+TEST(Command, UsageErrorsExitWithTwoAndASentence) {
+  for (const auto& [arguments, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"", "usage: vgpu run"},
+           {"jog", "there is no 'jog'"},
+           {"run", "run needs a program"},
+           {"run --", "run needs a program"},
+           {"run --seed", "after --seed a number is missing"},
+           {"run --seed x -- true", "which 'x' is not"},
+           {"run --sm 70 -- true", "not 70"},
+           {"run --check memory,rice -- true", "there is no check 'rice'"},
+           {"run --report pdf out -- true", "there is no report 'pdf'"},
+           {"run --report json", "after json the report's file is missing"},
+           {"run --fast -- true", "no option '--fast'"},
+           {"run -- /no/such/program", "there is no program /no/such/program"},
+           {"run -- " VGPU_SOURCE "/README.md", "is not executable"},
+           {"explain X99", "there is no code 'X99'"},
+       }) {
+    const auto ran = run(arguments);
+    EXPECT_EQ(ran.code, 2) << arguments;
+    EXPECT_NE(ran.output.find(sentence), std::string::npos) << arguments << ": " << ran.output;
+  }
+}
+
+TEST(Command, TheExitCodeIsTheProgramsOwn) {
+  EXPECT_EQ(run("run -- true").code, 0);
+  EXPECT_EQ(run("run -- sh -c 'exit 7'").code, 7);
+  EXPECT_EQ(run("run sh -c 'kill -TERM $$'").code, 128 + 15);
+  const auto ran = run("run --check none --seed 3 -- sh -c 'echo $VGPU_CHECK $VGPU_SEED \"$1\"' - 'one word'");
+  EXPECT_NE(ran.output.find("none 3 one word\n"), std::string::npos) << ran.output;
+  EXPECT_NE(ran.output.find("made no CUDA call"), std::string::npos) << ran.output;
+}
+
+TEST(Command, ThePagesAreThere) {
+  EXPECT_EQ(run("explain E03").code, 0);
+  const auto list = run("explain");
+  EXPECT_EQ(list.code, 0);
+  for (const char* code : {"E01", "E02", "E03", "E04", "E05", "E06", "E07", "E08", "E09", "E10", "E11", "P01", "P02", "P03",
+                           "P04"}) {
+    EXPECT_NE(list.output.find(code), std::string::npos) << code;
+  }
+}
+
+TEST(ElfFile, WhatIsRefused) {
+  EXPECT_EQ(refusal({true, true, {"libc.so.6", "libcudart.so.13"}}), "");
+  EXPECT_NE(refusal({true, true, {"libc.so.6"}}).find("--cudart shared"), std::string::npos);
+  EXPECT_NE(refusal({true, true, {"libcudart.so.12"}}).find("build it with CUDA 13"), std::string::npos);
+  EXPECT_EQ(refusal({true, false, {"libc.so.6"}}), "");
+  EXPECT_EQ(refusal({false, false, {}}), "");
+}
+
+TEST(ElfFile, IsReadWholeOrCut) {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto whole = read_elf(std::as_bytes(std::span(bytes)));
+  EXPECT_TRUE(whole.is_elf);
+  EXPECT_FALSE(whole.has_kernels);
+  EXPECT_NE(std::find(whole.needed.begin(), whole.needed.end(), "libc.so.6"), whole.needed.end());
+  for (size_t length = 0; length < bytes.size(); length += 1 + length / 8) {
+    const std::vector<char> cut(bytes.begin(), bytes.begin() + length);
+    EXPECT_LE(read_elf(std::as_bytes(std::span(cut))).needed.size(), whole.needed.size());
+  }
+}
+
+}  // namespace
+}  // namespace vgpu
