@@ -1,6 +1,4 @@
 // The command `vgpu`: usage, exit codes, and which programs it refuses.
-#include "command/elf_file.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -9,6 +7,8 @@
 #include <iterator>
 #include <string>
 #include <vector>
+
+#include "command/elf_file.h"
 
 namespace vgpu {
 namespace {
@@ -63,8 +63,8 @@ TEST(Command, ThePagesAreThere) {
   EXPECT_EQ(run("explain E03").code, 0);
   const auto list = run("explain");
   EXPECT_EQ(list.code, 0);
-  for (const char* code : {"E01", "E02", "E03", "E04", "E05", "E06", "E07", "E08", "E09", "E10", "E11", "P01", "P02", "P03",
-                           "P04"}) {
+  for (const char* code :
+       {"E01", "E02", "E03", "E04", "E05", "E06", "E07", "E08", "E09", "E10", "E11", "P01", "P02", "P03", "P04"}) {
     EXPECT_NE(list.output.find(code), std::string::npos) << code;
   }
 }
