@@ -1,4 +1,5 @@
-// Adds 1 to each of 1000 numbers, and has the most common of all bugs. Find it with: ./dev vgpu vgpu/examples/first_bug.cu
+// Adds 1 to each of 1000 numbers, and has the most common of all bugs. Find it with:
+//   ./dev vgpu vgpu/examples/first_bug.cu
 #include <cstdio>
 #include <vector>
 
