@@ -56,10 +56,13 @@ class Memory {
   std::unique_ptr<State> state_;
 };
 
-// Generic addresses of the windows that are no global memory. All are above any user-space address.
-constexpr uint64_t kSharedWindow = uint64_t{1} << 56;  // + rank of the block in its cluster * kSharedStride
+// Generic addresses of the windows that are no global memory. All are above any user-space address. A shared address
+// below kSharedStride is the block's own; the block of rank r of the cluster lies at (r + 1) * kSharedStride, in the
+// window and as a 32-bit address of .shared::cluster.
+constexpr uint64_t kSharedWindow = uint64_t{1} << 56;
 constexpr uint64_t kSharedStride = uint64_t{1} << 24;
 constexpr uint64_t kLocalWindow = uint64_t{2} << 56;
 constexpr uint64_t kParamWindow = uint64_t{3} << 56;
+constexpr uint64_t kCodeWindow = uint64_t{4} << 56;  // a function's address: + 16 * (its index in the module + 1)
 
 }  // namespace vgpu

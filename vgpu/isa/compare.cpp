@@ -1,0 +1,275 @@
+// setp, set, selp, slct: PTX ISA, "Comparison and Selection Instructions".
+#include "isa/lanes.h"
+#include "isa/table.h"
+
+namespace vgpu::isa::VGPU_TARGET {
+namespace {
+
+// As the manual orders them. Unsigned integers have names of their own (lo: lower ...); the comparisons that end in u
+// hold for unordered operands, where one is a NaN.
+enum class Compare : uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
+const char* const kNames[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                              "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+
+template <Compare kOp, bool kFtz, class T>
+bool compare(T a, T b) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>) {
+    return compare<kOp, false>(widen(kFtz && std::is_same_v<T, Half> ? T{flush(Half{a.bits}).bits} : a),
+                               widen(kFtz && std::is_same_v<T, Half> ? T{flush(Half{b.bits}).bits} : b));
+  } else {
+    if constexpr (kFtz) a = flush(a), b = flush(b);
+    switch (kOp) {
+      case Compare::eq: return a == b;
+      case Compare::ne: return a < b || a > b;
+      case Compare::lt: return a < b;
+      case Compare::le: return a <= b;
+      case Compare::gt: return a > b;
+      case Compare::ge: return a >= b;
+      case Compare::equ: return !(a < b || a > b);
+      case Compare::neu: return a != b;
+      case Compare::ltu: return !(a >= b);
+      case Compare::leu: return !(a > b);
+      case Compare::gtu: return !(a <= b);
+      case Compare::geu: return !(a < b);
+      case Compare::num: return a == a && b == b;
+      case Compare::nan: return a != a || b != b;
+    }
+  }
+}
+
+enum class Combine : uint8_t { none, and_, or_, xor_ };
+
+Mask combine(Combine how, Mask a, Mask b) {
+  switch (how) {
+    case Combine::and_: return a & b;
+    case Combine::or_: return a | b;
+    case Combine::xor_: return a ^ b;
+    case Combine::none: break;
+  }
+  return a;
+}
+
+template <class T, auto F>
+VGPU_INLINE Mask compare_lanes(Warp& w, const Decoded& d) {
+  const T *a = w.lanes<T>(d.a), *b = w.lanes<T>(d.b);
+  Mask result = 0;
+  for (int l = 0; l < kLanes; ++l) result |= static_cast<Mask>(F(a[l], b[l])) << l;
+  return result;
+}
+void write(Warp& w, Ref place, Mask lanes, Mask value) {
+  Mask& p = w.mask(place);
+  p = (p & ~lanes) | (value & lanes);
+}
+
+// setp with a second predicate (the negation) or another one to combine with; `offset` is a Combine.
+template <class T, auto F>
+const Decoded* setp_general(Warp& w, const Decoded& d, Mask lanes) {
+  const Mask result = compare_lanes<T, F>(w, d), other = w.mask(d.c) ^ (d.flips & 4 ? kAllLanes : 0);
+  const Combine how = static_cast<Combine>(d.offset);
+  write(w, d.d, lanes, combine(how, result, other));
+  write(w, d.e, lanes, combine(how, ~result, other));
+  return &d + 1;
+}
+
+// set: `e` holds the number that means true.
+template <class T, auto F, class D>
+const Decoded* set(Warp& w, const Decoded& d, Mask lanes) {
+  const Mask other = w.mask(d.c) ^ (d.flips & 4 ? kAllLanes : 0);
+  const Mask result = combine(static_cast<Combine>(d.offset), compare_lanes<T, F>(w, d), other);
+  D* out = w.lanes<D>(d.d);
+  const D* yes = w.lanes<D>(d.e);
+  for_lanes(lanes, [&](int l) { out[l] = result >> l & 1 ? yes[l] : D{0}; });
+  return &d + 1;
+}
+
+Combine take_combine(Binder& b) { return static_cast<Combine>(b.take_one({"and", "or", "xor"}) + 1); }
+
+// Reads ".op{.bool}{.ftz}" off the mnemonic; the types are the row's.
+template <class T, auto F>
+bool setp(Binder& b) {
+  b.take_one({b.next()});
+  const Combine how = take_combine(b);
+  const size_t wanted = how == Combine::none ? 3 : 4;
+  if (b.count() != wanted) return b.fail("takes " + std::to_string(wanted) + " operands");
+  const ptx::Operand* second = b.operand(0).pair;
+  b.out.d = b.destination(b.operand(0), ptx::Type::pred);
+  b.out.a = b.source(b.operand(1), kType<T>);
+  b.out.b = b.source(b.operand(2), kType<T>);
+  if (how == Combine::none && !second) {
+    b.out.run = [](Warp& w, const Decoded& d, Mask lanes) -> const Decoded* {
+      write(w, d.d, lanes, compare_lanes<T, F>(w, d));
+      return &d + 1;
+    };
+    return !b.failed();
+  }
+  b.out.c = how == Combine::none ? b.out.d : b.predicate(b.operand(3), 2);
+  b.out.e = b.destination(second ? *second : ptx::Operand{}, ptx::Type::pred);
+  b.out.offset = static_cast<int64_t>(how);
+  b.out.run = setp_general<T, F>;
+  return !b.failed();
+}
+
+ptx::Operand number(uint64_t bits) {
+  ptx::Operand o;
+  o.kind = ptx::Operand::Kind::immediate;
+  o.bits = bits;
+  return o;
+}
+
+template <class T, auto F>
+bool bind_set(Binder& b) {
+  b.take_one({b.next()});
+  const Combine how = take_combine(b);
+  const size_t wanted = how == Combine::none ? 3 : 4;
+  if (b.count() != wanted) return b.fail("takes " + std::to_string(wanted) + " operands");
+  b.take("ftz");
+  const ptx::Type type = b.take_type();
+  const bool small = ptx::size_of(type) == 2;
+  const uint64_t yes = type == ptx::Type::f32    ? 0x3f800000
+                       : type == ptx::Type::f16  ? 0x3c00
+                       : type == ptx::Type::bf16 ? 0x3f80
+                                                 : 0xffffffff;
+  b.out.d = b.destination(b.operand(0), type);
+  b.out.a = b.source(b.operand(1), kType<T>);
+  b.out.b = b.source(b.operand(2), kType<T>);
+  b.out.c = how == Combine::none ? b.out.d : b.predicate(b.operand(3), 2);
+  b.out.e = b.source(number(yes), small ? ptx::Type::b16 : ptx::Type::b32);
+  b.out.offset = static_cast<int64_t>(how);
+  b.out.run = small ? set<T, F, uint16_t> : set<T, F, uint32_t>;
+  return !b.failed();
+}
+
+template <class T, Compare kOp, bool kFtz = false>
+void add_comparison(Table& t, const std::string& op, const std::string& type) {
+  const std::string ftz = kFtz ? ".ftz" : "";
+  t.add("setp." + op + "{.and,.or,.xor}" + ftz + type, setp<T, compare<kOp, kFtz, T>>);
+  for (const char* out : {".u32", ".s32", ".f32", ".u16", ".s16", ".f16", ".bf16"})
+    t.add("set." + op + "{.and,.or,.xor}" + ftz + out + type, bind_set<T, compare<kOp, kFtz, T>>);
+}
+
+template <class T, size_t... I>
+void add_integers(Table& t, const std::string& type, std::index_sequence<I...>) {
+  (add_comparison<T, static_cast<Compare>(I)>(t, kNames[I], type), ...);
+}
+template <class T, bool kFtz, size_t... I>
+void add_floats(Table& t, std::index_sequence<I...>) {
+  (add_comparison<T, static_cast<Compare>(I), kFtz>(t, kNames[I], name<T>()), ...);
+}
+
+// --- Pairs of halves: one predicate, or one result, for each half
+// ------------------------------------------------------
+
+template <class H, auto F>
+const Decoded* setp_pair(Warp& w, const Decoded& d, Mask lanes) {
+  const Pair<H>*a = w.lanes<Pair<H>>(d.a), *b = w.lanes<Pair<H>>(d.b);
+  const Mask other = w.mask(d.c) ^ (d.flips & 4 ? kAllLanes : 0);
+  const Combine how = static_cast<Combine>(d.offset);
+  Mask low = 0, high = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    low |= static_cast<Mask>(F(a[l].low, b[l].low)) << l;
+    high |= static_cast<Mask>(F(a[l].high, b[l].high)) << l;
+  }
+  write(w, d.d, lanes, combine(how, low, other));
+  write(w, d.e, lanes, combine(how, high, other));
+  return &d + 1;
+}
+template <class H, auto F>
+bool bind_setp_pair(Binder& b) {
+  b.take_one({b.next()});
+  const Combine how = take_combine(b);
+  if (b.count() != (how == Combine::none ? 3u : 4u) || !b.operand(0).pair) return b.fail("takes p|q and its operands");
+  b.out.d = b.destination(b.operand(0), ptx::Type::pred);
+  b.out.e = b.destination(*b.operand(0).pair, ptx::Type::pred);
+  b.out.a = b.source(b.operand(1), kType<Pair<H>>);
+  b.out.b = b.source(b.operand(2), kType<Pair<H>>);
+  b.out.c = how == Combine::none ? b.out.d : b.predicate(b.operand(3), 2);
+  b.out.offset = static_cast<int64_t>(how);
+  b.out.run = setp_pair<H, F>;
+  return !b.failed();
+}
+// 1.0 or 0 a half; or all ones.
+template <class H, auto F, uint32_t kYes>
+uint32_t set_pair(Pair<H> a, Pair<H> b) {
+  return (F(a.low, b.low) ? kYes : 0) | (F(a.high, b.high) ? kYes << 16 : 0);
+}
+template <class H, bool kFtz, size_t... I>
+void add_pairs(Table& t, std::index_sequence<I...>) {
+  const std::string type = name<Pair<H>>(), ftz = kFtz ? ".ftz" : "";
+  constexpr uint32_t kOne = std::is_same_v<H, Half> ? 0x3c00 : 0x3f80;
+  (
+      [&] {
+        constexpr auto kCompare = compare<static_cast<Compare>(I), kFtz, H>;
+        t.add("setp." + std::string(kNames[I]) + "{.and,.or,.xor}" + ftz + type, bind_setp_pair<H, kCompare>);
+        t.add("set." + std::string(kNames[I]) + ftz + type + type, lanes<set_pair<H, kCompare, kOne>>);
+        for (const char* out : {".u32", ".s32"})
+          t.add("set." + std::string(kNames[I]) + ftz + out + type, lanes<set_pair<H, kCompare, 0xffff>>);
+      }(),
+      ...);
+}
+
+// --- Selection
+// ---------------------------------------------------------------------------------------------------------
+
+template <class T>
+T selp(T a, T b, bool c) {
+  return c ? a : b;
+}
+template <class T>
+T slct_integer(T a, T b, int32_t c) {
+  return c >= 0 ? a : b;
+}
+template <class T>
+T slct_float(T a, T b, float c) {
+  return c >= 0 ? a : b;
+}
+template <class T>
+T slct_float_ftz(T a, T b, float c) {
+  return slct_float(a, b, flush(c));
+}
+
+}  // namespace
+
+void add_compare(Table& t) {
+  constexpr std::make_index_sequence<6> kOrdered;  // eq ... ge
+  constexpr std::make_index_sequence<14> kAll;
+  add_integers<int16_t>(t, ".s16", kOrdered);
+  add_integers<int32_t>(t, ".s32", kOrdered);
+  add_integers<int64_t>(t, ".s64", kOrdered);
+  add_integers<uint16_t>(t, ".u16", kOrdered);
+  add_integers<uint32_t>(t, ".u32", kOrdered);
+  add_integers<uint64_t>(t, ".u64", kOrdered);
+  each<uint16_t, uint32_t, uint64_t>([&]<class T>() {
+    const std::string untyped = ".b" + std::to_string(sizeof(T) * 8);
+    add_comparison<T, Compare::eq>(t, "eq", untyped);
+    add_comparison<T, Compare::ne>(t, "ne", untyped);
+    add_comparison<T, Compare::lt>(t, "lo", name<T>());
+    add_comparison<T, Compare::le>(t, "ls", name<T>());
+    add_comparison<T, Compare::gt>(t, "hi", name<T>());
+    add_comparison<T, Compare::ge>(t, "hs", name<T>());
+  });
+  add_floats<float, false>(t, kAll);
+  add_floats<float, true>(t, kAll);
+  add_floats<double, false>(t, kAll);
+  add_floats<Half, false>(t, kAll);
+  add_floats<Half, true>(t, kAll);
+  add_floats<Bfloat, false>(t, kAll);
+  add_pairs<Half, false>(t, kAll);
+  add_pairs<Half, true>(t, kAll);
+  add_pairs<Bfloat, false>(t, kAll);
+
+  const auto select = [&]<class T>(std::initializer_list<const char*> types) {
+    for (const std::string type : types) {
+      t.add("selp" + type, lanes<selp<T>>);
+      t.add("slct" + type + ".s32", lanes<slct_integer<T>>);
+      t.add("slct" + type + ".f32", lanes<slct_float<T>>);
+      t.add("slct.ftz" + type + ".f32", lanes<slct_float_ftz<T>>);
+    }
+  };
+  select.operator()<uint16_t>({".b16", ".u16", ".s16", ".f16", ".bf16"});
+  select.operator()<uint32_t>({".b32", ".u32", ".s32", ".f16x2", ".bf16x2"});
+  select.operator()<uint64_t>({".b64", ".u64", ".s64"});
+  select.operator()<float>({".f32"});
+  select.operator()<double>({".f64"});
+}
+
+}  // namespace vgpu::isa::VGPU_TARGET

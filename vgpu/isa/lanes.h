@@ -1,0 +1,165 @@
+// The one form that most instructions have: a function of a lane's operands, applied to all lanes. The types of the
+// operands are the types of the function:
+//
+//     table.add("add.s32", lanes<add<int32_t>>);
+//
+// A bool is a predicate; flags of more than one function (rounding) come as a mode that lives while the lanes are
+// computed.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include "isa/binder.h"
+#include "isa/numeric.h"
+
+namespace vgpu::isa {
+
+template <class T>
+constexpr ptx::Type kType = ptx::Type::none;
+template <>
+inline constexpr ptx::Type kType<bool> = ptx::Type::pred;
+template <>
+inline constexpr ptx::Type kType<uint8_t> = ptx::Type::u8;
+template <>
+inline constexpr ptx::Type kType<int8_t> = ptx::Type::s8;
+template <>
+inline constexpr ptx::Type kType<uint16_t> = ptx::Type::u16;
+template <>
+inline constexpr ptx::Type kType<int16_t> = ptx::Type::s16;
+template <>
+inline constexpr ptx::Type kType<uint32_t> = ptx::Type::u32;
+template <>
+inline constexpr ptx::Type kType<int32_t> = ptx::Type::s32;
+template <>
+inline constexpr ptx::Type kType<uint64_t> = ptx::Type::u64;
+template <>
+inline constexpr ptx::Type kType<int64_t> = ptx::Type::s64;
+template <>
+inline constexpr ptx::Type kType<Half> = ptx::Type::f16;
+template <>
+inline constexpr ptx::Type kType<Bfloat> = ptx::Type::bf16;
+template <>
+inline constexpr ptx::Type kType<Pair<Half>> = ptx::Type::f16x2;
+template <>
+inline constexpr ptx::Type kType<Pair<Bfloat>> = ptx::Type::bf16x2;
+template <>
+inline constexpr ptx::Type kType<float> = ptx::Type::f32;
+template <>
+inline constexpr ptx::Type kType<double> = ptx::Type::f64;
+
+// As mnemonics spell it.
+template <class T>
+std::string name() {
+  switch (kType<T>) {
+    case ptx::Type::pred: return ".pred";
+    case ptx::Type::u8: return ".u8";
+    case ptx::Type::s8: return ".s8";
+    case ptx::Type::u16: return ".u16";
+    case ptx::Type::s16: return ".s16";
+    case ptx::Type::u32: return ".u32";
+    case ptx::Type::s32: return ".s32";
+    case ptx::Type::u64: return ".u64";
+    case ptx::Type::s64: return ".s64";
+    case ptx::Type::f16: return ".f16";
+    case ptx::Type::bf16: return ".bf16";
+    case ptx::Type::f16x2: return ".f16x2";
+    case ptx::Type::bf16x2: return ".bf16x2";
+    case ptx::Type::f32: return ".f32";
+    case ptx::Type::f64: return ".f64";
+    default: return "";
+  }
+}
+
+// f.operator()<T>() for each type.
+template <class... T, class F>
+void each(F&& f) {
+  (f.template operator()<T>(), ...);
+}
+
+// f(lane) for the lanes of a mask, in order.
+template <class F>
+VGPU_INLINE void for_each_lane(Mask lanes, F&& f) {
+  for (; lanes; lanes &= lanes - 1) f(std::countr_zero(lanes));
+}
+// The same, in any order: where all lanes take part the compiler vectorises the loop.
+template <class F>
+VGPU_INLINE void for_lanes(Mask lanes, F&& f) {
+  if (lanes == kAllLanes) {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) f(l);
+  } else {
+    for_each_lane(lanes, f);
+  }
+}
+
+namespace detail {
+
+struct Bits {
+  Mask mask;
+  bool operator[](int lane) const { return mask >> lane & 1; }
+};
+
+template <class T>
+VGPU_INLINE auto input(Warp& w, const Decoded& d, Ref ref, int place) {
+  if constexpr (std::is_same_v<T, bool>)
+    return Bits{w.mask(ref) ^ (d.flips >> place & 1 ? kAllLanes : 0)};
+  else
+    return static_cast<const T*>(w.lanes<T>(ref));
+}
+
+template <auto F, class Mode, class Signature>
+struct Form;
+
+template <auto F, class Mode, class D, class... S>
+struct Form<F, Mode, D (*)(S...)> {
+  // Rounding modes other than nearest are rare: the plain loop is quicker to compile.
+  static constexpr bool kRare = !std::is_same_v<Mode, Rounded<Rounding::nearest>>;
+  static constexpr Ref Decoded::* kPlaces[] = {&Decoded::a, &Decoded::b, &Decoded::c, &Decoded::e};
+
+  template <size_t... I>
+  VGPU_INLINE static void apply(Warp& w, const Decoded& d, Mask lanes, std::index_sequence<I...>) {
+    [[maybe_unused]] const Mode mode{};
+    const auto in = std::make_tuple(input<S>(w, d, d.*kPlaces[I], I)...);
+    if constexpr (std::is_same_v<D, bool>) {
+      Mask result = 0;
+      for (int l = 0; l < kLanes; ++l) result |= static_cast<Mask>(F(std::get<I>(in)[l]...)) << l;
+      Mask& out = w.mask(d.d);
+      out = (out & ~lanes) | (result & lanes);
+    } else {
+      D* const out = w.lanes<D>(d.d);
+      const auto one = [&](int l) { out[l] = F(std::get<I>(in)[l]...); };
+      if constexpr (kRare)
+        for_each_lane(lanes, one);
+      else
+        for_lanes(lanes, one);
+    }
+  }
+  static const Decoded* run(Warp& w, const Decoded& d, Mask lanes) {
+    apply(w, d, lanes, std::index_sequence_for<S...>());
+    return &d + 1;
+  }
+
+  template <size_t... I>
+  static bool bind(Binder& b, std::index_sequence<I...>) {
+    if (b.count() != 1 + sizeof...(S)) return b.fail("takes " + std::to_string(1 + sizeof...(S)) + " operands");
+    b.out.d = b.destination(b.operand(0), kType<D>);
+    ((b.out.*kPlaces[I] =
+          std::is_same_v<S, bool> ? b.predicate(b.operand(I + 1), I) : b.source(b.operand(I + 1), kType<S>)),
+     ...);
+    b.out.run = run;
+    return !b.failed();
+  }
+};
+
+}  // namespace detail
+
+template <auto F, class Mode = Rounded<Rounding::nearest>>
+bool lanes(Binder& b) {
+  using Signature = std::decay_t<decltype(F)>;
+  return [&]<class D, class... S>(D (*)(S...)) {
+    return detail::Form<F, Mode, D (*)(S...)>::bind(b, std::index_sequence_for<S...>());
+  }(static_cast<Signature>(F));
+}
+
+}  // namespace vgpu::isa

@@ -1,0 +1,378 @@
+// ld, st, prefetch, cvta, isspacep, mapa: PTX ISA, "Data Movement and Conversion Instructions".
+#include "isa/memory.h"
+
+#include "exec/access.h"
+#include "exec/block.h"
+#include "exec/grid.h"
+#include "isa/lanes.h"
+#include "isa/table.h"
+
+namespace vgpu::isa::VGPU_TARGET {
+namespace {
+
+template <class T>
+struct Registers {  // where a value of type T is kept: registers have 16 bits at least
+  using type = std::conditional_t<sizeof(T) == 1, std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>, T>;
+};
+
+// --- Loads and stores. T is the type in memory, R the register's, wider by sign or zeros
+// -------------------------------
+
+// Whether all lanes take part, and their elements lie side by side in the order of the lanes.
+template <class T>
+VGPU_INLINE bool in_a_row(Mask lanes, const uint64_t* address) {
+  uint64_t differs = ~lanes;
+  for (int l = 0; l < kLanes; ++l) differs |= address[l] - (address[0] + static_cast<uint64_t>(l) * sizeof(T));
+  return !differs;
+}
+
+template <class T, class R>
+const Decoded* load(Warp& w, const Decoded& d, Mask lanes) {
+  uint64_t address[kLanes];
+  if (!host_addresses(w, d, lanes, address)) return nullptr;
+  R* out = w.lanes<R>(d.d);
+  if (sizeof(T) == sizeof(R) && in_a_row<T>(lanes, address)) {
+    std::memcpy(out, reinterpret_cast<const void*>(address[0]), kLanes * sizeof(T));
+    return &d + 1;
+  }
+  for_lanes(lanes, [&](int l) { out[l] = static_cast<R>(*reinterpret_cast<const T*>(address[l])); });
+  return &d + 1;
+}
+template <class T, class R>
+const Decoded* store(Warp& w, const Decoded& d, Mask lanes) {
+  uint64_t address[kLanes];
+  if (!host_addresses(w, d, lanes, address)) return nullptr;
+  const R* in = w.lanes<R>(d.b);
+  if (sizeof(T) == sizeof(R) && in_a_row<T>(lanes, address)) {
+    std::memcpy(reinterpret_cast<void*>(address[0]), in, kLanes * sizeof(T));
+    return &d + 1;
+  }
+  for (; lanes; lanes &= lanes - 1) {  // in order: of two lanes that write one place the last one stays
+    const int l = std::countr_zero(lanes);
+    *reinterpret_cast<T*>(address[l]) = static_cast<T>(in[l]);
+  }
+  return &d + 1;
+}
+template <class T, class R>
+const Decoded* load_vector(Warp& w, const Decoded& d, Mask lanes) {
+  uint64_t address[kLanes];
+  if (!host_addresses(w, d, lanes, address)) return nullptr;
+  const std::vector<Ref>& elements = d.site->refs;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    R* out = w.lanes<R>(elements[i]);
+    for_lanes(lanes, [&](int l) { out[l] = static_cast<R>(reinterpret_cast<const T*>(address[l])[i]); });
+  }
+  return &d + 1;
+}
+template <class T, class R>
+const Decoded* store_vector(Warp& w, const Decoded& d, Mask lanes) {
+  uint64_t address[kLanes];
+  if (!host_addresses(w, d, lanes, address)) return nullptr;
+  const std::vector<Ref>& elements = d.site->refs;
+  for (; lanes; lanes &= lanes - 1) {
+    const int l = std::countr_zero(lanes);
+    for (size_t i = 0; i < elements.size(); ++i)
+      reinterpret_cast<T*>(address[l])[i] = static_cast<T>(w.lanes<R>(elements[i])[l]);
+  }
+  return &d + 1;
+}
+
+// --- Parameters: of the kernel the same for all lanes; of a function a variable of its frame, one for each lane
+// --------
+
+template <class T, class R>
+const Decoded* load_kernel_param(Warp& w, const Decoded& d, Mask lanes) {
+  const std::vector<Ref>& elements = d.site->refs;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    T value;
+    std::memcpy(&value, w.block.grid.launch.params.data() + d.offset + i * sizeof(T), sizeof(T));
+    R* out = w.lanes<R>(elements[i]);
+    for_lanes(lanes, [&](int l) { out[l] = static_cast<R>(value); });
+  }
+  return &d + 1;
+}
+template <class T, class R>
+const Decoded* load_param(Warp& w, const Decoded& d, Mask lanes) {
+  const std::vector<Ref>& elements = d.site->refs;
+  const std::byte* variable = w.lanes<std::byte>(d.a) + d.offset;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    R* out = w.lanes<R>(elements[i]);
+    for_lanes(lanes, [&](int l) {
+      T value;
+      std::memcpy(&value, variable + l * d.bytes + i * sizeof(T), sizeof(T));
+      out[l] = static_cast<R>(value);
+    });
+  }
+  return &d + 1;
+}
+template <class T, class R>
+const Decoded* store_param(Warp& w, const Decoded& d, Mask lanes) {
+  const std::vector<Ref>& elements = d.site->refs;
+  std::byte* variable = w.lanes<std::byte>(d.a) + d.offset;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const R* in = w.lanes<R>(elements[i]);
+    for_lanes(lanes, [&](int l) {
+      const T value = static_cast<T>(in[l]);
+      std::memcpy(variable + l * d.bytes + i * sizeof(T), &value, sizeof(T));
+    });
+  }
+  return &d + 1;
+}
+
+// --- Binding
+// -----------------------------------------------------------------------------------------------------------
+
+struct Handlers {
+  Handler load, store, load_vector, store_vector, load_kernel_param, load_param, store_param;
+};
+template <class T, class R>
+constexpr Handlers kHandlers = {
+    load<T, R>,       store<T, R>,      load_vector<T, R>, store_vector<T, R>, load_kernel_param<T, R>,
+    load_param<T, R>, store_param<T, R>};
+
+using Wide = unsigned __int128;
+
+// For a type in memory and the width of the register; null where the register is too narrow.
+const Handlers* handlers(ptx::Type type, int width) {
+  const auto extended = [&]<class T>(T) -> const Handlers* {
+    using Signed = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+    using Signed32 = std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>;
+    using Signed16 = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
+    if (width == 8) return &kHandlers<T, Signed>;
+    if constexpr (sizeof(T) <= 4)
+      if (width == 4) return &kHandlers<T, Signed32>;
+    if constexpr (sizeof(T) <= 2)
+      if (width == 2) return &kHandlers<T, Signed16>;
+    if constexpr (sizeof(T) == 1)
+      if (width == 1) return &kHandlers<T, T>;
+    return nullptr;
+  };
+  using ptx::Type;
+  switch (type) {
+    case Type::b8:
+    case Type::u8: return extended(uint8_t{});
+    case Type::s8: return extended(int8_t{});
+    case Type::b16:
+    case Type::u16:
+    case Type::f16:
+    case Type::bf16: return extended(uint16_t{});
+    case Type::s16: return extended(int16_t{});
+    case Type::b32:
+    case Type::u32:
+    case Type::f32:
+    case Type::tf32:
+    case Type::f16x2:
+    case Type::bf16x2: return extended(uint32_t{});
+    case Type::s32: return extended(int32_t{});
+    case Type::b64:
+    case Type::u64:
+    case Type::f64:
+    case Type::s64: return extended(uint64_t{});
+    case Type::b128: return width == 16 ? &kHandlers<Wide, Wide> : nullptr;
+    default: return nullptr;
+  }
+}
+
+// Cache hints: the emulator has no caches.
+void take_hints(Binder& b) {
+  while (b.take_one({"ca",
+                     "cg",
+                     "cs",
+                     "lu",
+                     "cv",
+                     "wb",
+                     "wt",
+                     "nc",
+                     "L1::evict_normal",
+                     "L1::evict_unchanged",
+                     "L1::evict_first",
+                     "L1::evict_last",
+                     "L1::no_allocate",
+                     "L2::evict_first",
+                     "L2::evict_last",
+                     "L2::evict_normal",
+                     "L2::cache_hint",
+                     "L2::64B",
+                     "L2::128B",
+                     "L2::256B"}) >= 0) {
+  }
+}
+
+bool bind_access(Binder& b, bool store) {
+  Decoded& d = b.out;
+  take_order(b);
+  const ptx::Space space = take_space(b);
+  take_hints(b);
+  int count = 1;
+  if (b.take("v2"))
+    count = 2;
+  else if (b.take("v4"))
+    count = 4;
+  else if (b.take("v8"))
+    count = 8;
+  const ptx::Type type = b.take_type();
+  if (type == ptx::Type::none) return b.fail("has an unknown modifier");
+  if (b.count() < 2) return b.fail("takes 2 operands");
+  const ptx::Operand& value = b.operand(store ? 1 : 0);
+  const ptx::Operand& memory = b.operand(store ? 0 : 1);
+  const bool vector = value.kind == ptx::Operand::Kind::vector;
+  if (vector != (count > 1) || (vector && value.parts.size() != static_cast<size_t>(count)))
+    return b.fail("has a vector of another length");
+
+  // All elements of a vector have one width; a sink or an immediate takes the type's.
+  const std::span<const ptx::Operand> elements = vector ? value.parts : std::span(&value, 1);
+  int width = 0;
+  for (const ptx::Operand& e : elements)
+    if (e.kind == ptx::Operand::Kind::reg) width = std::max(width, b.width(e));
+  if (!width) width = std::max(2, ptx::size_of(type));
+  const Handlers* all = handlers(type, width);
+  if (!all) return b.fail("has a register narrower than its type");
+  const ptx::Type register_type = width == 1   ? ptx::Type::b8
+                                  : width == 2 ? ptx::Type::b16
+                                  : width == 4 ? ptx::Type::b32
+                                  : width == 8 ? ptx::Type::b64
+                                               : ptx::Type::b128;
+  std::vector<Ref> refs;
+  for (const ptx::Operand& e : elements) {
+    // An immediate float is of the instruction's type; its bits are what is stored.
+    const bool number = e.kind == ptx::Operand::Kind::immediate && width == ptx::size_of(type);
+    const ptx::Type as = number ? type : register_type;
+    refs.push_back(store ? b.source(e, as) : b.destination(e, as));
+  }
+  b.out.access = store ? AccessKind::store : AccessKind::load;
+  switch (b.address(memory, space)) {
+    case Binder::Reached::nothing: return false;
+    case Binder::Reached::kernel_param:
+      if (store) return b.fail("writes a parameter of the kernel");
+      b.site.refs = std::move(refs);
+      d.run = all->load_kernel_param;
+      return !b.failed();
+    case Binder::Reached::frame_param:
+      b.site.refs = std::move(refs);
+      d.run = store ? all->store_param : all->load_param;
+      return !b.failed();
+    case Binder::Reached::memory: break;
+  }
+  d.bytes = static_cast<uint32_t>(ptx::size_of(type) * count);
+  if (vector) {
+    b.site.refs = std::move(refs);
+    d.run = store ? all->store_vector : all->load_vector;
+  } else {
+    (store ? d.b : d.d) = refs[0];
+    d.run = store ? all->store : all->load;
+  }
+  return !b.failed();
+}
+bool ld(Binder& b) { return bind_access(b, false); }
+bool st(Binder& b) { return bind_access(b, true); }
+
+// --- Addresses
+// ---------------------------------------------------------------------------------------------------------
+
+// A shared address in the window is what it is in the space, plus the window; the same for local and param.
+template <uint64_t kWindow>
+uint64_t to_generic(uint64_t a) {
+  return a + kWindow;
+}
+template <uint64_t kWindow>
+uint64_t from_generic(uint64_t a) {
+  return a - kWindow;
+}
+uint64_t same(uint64_t a) { return a; }
+template <uint64_t kWindow>
+bool in_window(uint64_t a) {
+  return a >> 56 == kWindow >> 56;
+}
+bool in_global(uint64_t a) { return a >> 56 == 0; }
+
+// The block's own shared memory, as opposed to another's of the cluster.
+const Decoded* isspacep_cta(Warp& w, const Decoded& d, Mask lanes) {
+  const uint64_t* a = w.lanes<uint64_t>(d.a);
+  Mask& out = w.mask(d.d);
+  const uint64_t own = kSharedWindow + (w.block.rank + 1) * kSharedStride;
+  for (Mask m = lanes; m; m &= m - 1) {
+    const int l = std::countr_zero(m);
+    const bool is = a[l] - kSharedWindow < kSharedStride || a[l] - own < kSharedStride;
+    out = (out & ~(1u << l)) | static_cast<Mask>(is) << l;
+  }
+  return &d + 1;
+}
+bool bind_isspacep_cta(Binder& b) {
+  if (b.count() != 2) return b.fail("takes 2 operands");
+  b.out.d = b.destination(b.operand(0), ptx::Type::pred);
+  b.out.a = b.source(b.operand(1), ptx::Type::u64);
+  b.out.run = isspacep_cta;
+  return !b.failed();
+}
+
+// mapa: the same place in the shared memory of the cluster's block `rank`; getctarank: whose shared memory it is.
+template <class T>
+T mapa(T a, uint32_t rank) {
+  const T in_block = a & static_cast<T>(kSharedStride - 1);
+  const T window = sizeof(T) == 8 ? static_cast<T>(a & ~static_cast<T>((uint64_t{1} << 56) - 1)) : 0;
+  return window + in_block + static_cast<T>(rank + 1) * static_cast<T>(kSharedStride);
+}
+template <class T>
+const Decoded* getctarank(Warp& w, const Decoded& d, Mask lanes) {
+  const T* a = w.lanes<T>(d.a);
+  uint32_t* out = w.lanes<uint32_t>(d.d);
+  for_lanes(lanes, [&](int l) {
+    const uint32_t block = static_cast<uint32_t>(a[l] / kSharedStride) & 0xff;
+    out[l] = block ? block - 1 : w.block.rank;
+  });
+  return &d + 1;
+}
+template <class T>
+bool bind_getctarank(Binder& b) {
+  if (b.count() != 2) return b.fail("takes 2 operands");
+  b.out.d = b.destination(b.operand(0), ptx::Type::u32);
+  b.out.a = b.source(b.operand(1), kType<T>);
+  b.out.run = getctarank<T>;
+  return !b.failed();
+}
+
+const Decoded* nothing(Warp&, const Decoded& d, Mask) { return &d + 1; }
+bool prefetch(Binder& b) {
+  b.out.run = nothing;
+  return true;
+}
+
+}  // namespace
+
+void add_memory(Table& t) {
+  t.add("ld", ld);
+  t.add("ldu", ld);
+  t.add("st", st);
+  t.add("prefetch", prefetch);
+  t.add("prefetchu", prefetch);
+  t.add("applypriority", prefetch);
+  t.add("discard", prefetch);
+  t.add("createpolicy", prefetch);
+
+  // A 32-bit address of the space is brought to 64 bits by the decoder.
+  for (const char* type : {".u64", ".u32"}) {
+    const std::string width = type;
+    t.add("cvta.global" + width, lanes<same>);
+    t.add("cvta.const" + width, lanes<same>);
+    t.add("cvta.to.global" + width, lanes<same>);
+    t.add("cvta.to.const" + width, lanes<same>);
+    t.add("cvta.shared{::cta,::cluster}" + width, lanes<to_generic<kSharedWindow>>);
+    t.add("cvta.to.shared{::cta,::cluster}" + width, lanes<from_generic<kSharedWindow>>);
+    t.add("cvta.local" + width, lanes<to_generic<kLocalWindow>>);
+    t.add("cvta.to.local" + width, lanes<from_generic<kLocalWindow>>);
+    t.add("cvta.param{::entry}" + width, lanes<to_generic<kParamWindow>>);
+    t.add("cvta.to.param{::entry}" + width, lanes<from_generic<kParamWindow>>);
+  }
+  t.add("isspacep.global", lanes<in_global>);
+  t.add("isspacep.const", lanes<in_global>);
+  t.add("isspacep.local", lanes<in_window<kLocalWindow>>);
+  t.add("isspacep.param{::entry}", lanes<in_window<kParamWindow>>);
+  t.add("isspacep.shared::cluster", lanes<in_window<kSharedWindow>>);
+  t.add("isspacep.shared{::cta}", bind_isspacep_cta);
+  t.add("mapa{.shared::cluster}.u32", lanes<mapa<uint32_t>>);
+  t.add("mapa{.shared::cluster}.u64", lanes<mapa<uint64_t>>);
+  t.add("getctarank{.shared::cluster}.u32", bind_getctarank<uint32_t>);
+  t.add("getctarank{.shared::cluster}.u64", bind_getctarank<uint64_t>);
+}
+
+}  // namespace vgpu::isa::VGPU_TARGET
