@@ -39,6 +39,7 @@ VGPU_INLINE void compute_addresses(Warp& w, const Decoded& d, Mask lanes, uint64
 // Both, for an instruction that addresses by operand a. `address` is the handler's array of 32.
 VGPU_INLINE bool host_addresses(Warp& w, const Decoded& d, Mask lanes, uint64_t* address) {
   w.polled |= d.strong;
+  w.wrote |= d.access == AccessKind::store;
   compute_addresses(w, d, lanes, address);
   int64_t outside = 0;
   uint64_t bits = 0;
@@ -53,7 +54,18 @@ VGPU_INLINE bool host_addresses(Warp& w, const Decoded& d, Mask lanes, uint64_t*
       for (int l = 0; l < kLanes; ++l) address[l] += reinterpret_cast<uint64_t>(w.shared);
       return true;
     }
-  } else if (d.space != ptx::Space::local) {
+  } else if (d.space == ptx::Space::local) {
+    const int64_t last = static_cast<int64_t>(w.local_stride) - d.bytes;
+    for (int l = 0; l < kLanes; ++l) {
+      outside |= (last - static_cast<int64_t>(address[l])) | static_cast<int64_t>(address[l]);
+      bits |= address[l];
+    }
+    if (outside >= 0 && !(bits & (d.bytes - 1))) {
+      if (w.observed) report_access(w, d, lanes, address);
+      for (uint64_t l = 0; l < kLanes; ++l) address[l] += reinterpret_cast<uint64_t>(w.local) + l * w.local_stride;
+      return true;
+    }
+  } else {
     const Window window = w.windows[d.window];
     for (int l = 0; l < kLanes; ++l) {
       outside |= (static_cast<int64_t>(address[l]) - window.first) | (window.last - static_cast<int64_t>(address[l]));

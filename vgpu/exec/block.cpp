@@ -90,11 +90,14 @@ Block::State Block::round() {
   bool ran = false;
   uint64_t before = worker.clock;
   polls = 0;
+  wrote = false;
   for (uint32_t i : turns_) {
     Warp& w = *warps_[i];
     if (!w.can_run()) continue;
     ran = true;
+    w.wrote = false;
     const Warp::Pause pause = w.run(kTurn);
+    wrote |= w.wrote;
     if (pause == Warp::Pause::fault) return State::fault;
     if (w.executed > grid.options.budget) {
       w.endless();
@@ -116,8 +119,7 @@ bool Block::release_partners() {
   return false;
 }
 
-// --- Barriers
-// ------------------------------------------------------------------------------------------------------------
+// --- Barriers ----------------------------------------------------------------------------------------------
 
 const Decoded* Block::arrive(Warp& warp, const Decoded& d, Mask lanes, int id, uint32_t expected, bool waits,
                              Mask predicate) {

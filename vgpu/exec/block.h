@@ -56,7 +56,7 @@ class Block {
   bool release_partners();
   void end();
 
-  // --- What handlers use ---------------------------------------------------------------------------------------------
+  // --- What handlers use -----------------------------------------------------------------------------------
 
   // `lanes` of the warp arrive at barrier `id` for `expected` threads (0: all) and, with `waits`, wait for them.
   // `predicate`: what bar.red combines; d.offset says how (0: not at all).
@@ -73,9 +73,9 @@ class Block {
   uint32_t rank = 0;   // in the cluster
   uint32_t live = 0;   // threads
   uint64_t polls = 0;  // polling loops in this round
+  bool wrote = false;  // in this round: who polls may see something new
   std::byte* shared = nullptr;
   uint64_t shared_bytes = 0;
-  uint64_t order = 0;  // when it was taken: its place among the launch's blocks
 
   const std::vector<std::unique_ptr<Warp>>& warps() const { return warps_; }
 

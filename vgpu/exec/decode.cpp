@@ -24,8 +24,7 @@ uint64_t round_up(uint64_t value, uint64_t to) { return to ? (value + to - 1) / 
 
 bool is_signed(Type type) { return type == Type::s8 || type == Type::s16 || type == Type::s32; }
 
-// --- What the decoder adds: an operand is brought to another width
-// -----------------------------------------------------
+// --- What the decoder adds: an operand is brought to another width -----------------------------------------
 
 template <class To, class From>
 const Decoded* resize(Warp& w, const Decoded& d, Mask lanes) {
@@ -57,8 +56,7 @@ Handler resize_handler(int from, int to, bool with_sign) {
   }
 }
 
-// --- Constants: lane arrays of the launch bank, each value once
-// --------------------------------------------------------
+// --- Constants: lane arrays of the launch bank, each value once --------------------------------------------
 
 class Constants {
  public:
@@ -96,8 +94,7 @@ uint64_t bits_as(const Operand& o, Type type) {
   return o.bits;
 }
 
-// --- A kernel with all that it calls
-// -----------------------------------------------------------------------------------
+// --- A kernel with all that it calls -----------------------------------------------------------------------
 
 class KernelDecoder {
  public:
@@ -132,8 +129,7 @@ class KernelDecoder {
   std::vector<Code*> undecoded_;
 };
 
-// --- One function
-// --------------------------------------------------------------------------------------------------------
+// --- One function ------------------------------------------------------------------------------------------
 
 class FunctionDecoder {
  public:

@@ -80,6 +80,9 @@ struct RunOptions {
   uint64_t seed = 0;                    // permutes the order of blocks and warps; 0: in order
   int workers = 0;                      // threads that run blocks; 0: as many as cores. 1 where there are observers
   uint64_t budget = uint64_t{1} << 32;  // instructions of one warp before it counts as an endless loop
+  // Instructions of a launch, all of them polls that see nothing new, before it counts as a deadlock: some seconds, for
+  // a kernel may wait for its host.
+  uint64_t idle = uint64_t{1} << 28;
   std::vector<Observer*> observers;
   std::function<void(const std::string&)> print;  // printf of the device; stdout if empty
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -17,8 +18,7 @@ void Grid::print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-// --- Units of work: blocks that need one another's company
-// -------------------------------------------------------------
+// --- Units of work: blocks that need one another's company -------------------------------------------------
 
 namespace {
 
@@ -59,7 +59,8 @@ uint64_t resident_units(const Grid& grid) {
 struct Worker::Unit {
   uint64_t order = 0;
   std::vector<Cluster> clusters;
-  std::vector<std::unique_ptr<Block>> blocks;  // those that have ended lie empty
+  std::vector<std::unique_ptr<Block>> blocks;
+  std::vector<bool> ended;
   size_t left = 0;
 };
 
@@ -85,12 +86,14 @@ std::unique_ptr<Worker::Unit> Worker::open(uint64_t unit, uint64_t order) {
   for (size_t i = 0; i < list.size(); ++i)
     u->blocks[i]->start(list[i].first, &u->clusters[i / per_cluster], static_cast<uint32_t>(i % per_cluster));
   u->left = list.size();
+  u->ended.resize(list.size());
   return u;
 }
 
 void Worker::run(std::atomic<uint64_t>& next, const std::vector<uint32_t>& order) {
   const uint64_t units = units_of(grid.launch), most = resident_units(grid);
   std::vector<std::unique_ptr<Unit>> resident;
+  uint64_t idle_since = clock;
   const auto open_next = [&] {
     const uint64_t i = next++;
     if (i >= units || i > grid.fault_at) return false;
@@ -99,53 +102,64 @@ void Worker::run(std::atomic<uint64_t>& next, const std::vector<uint32_t>& order
   };
   // One unit at a time, until its blocks wait for others by polling: then more of them, as on a device, side by side.
   while (!resident.empty() || open_next()) {
-    bool ran = false, ended = false;
+    bool ran = false, ended = false, wrote = false, spun = false;
     for (auto& unit : resident) {
       running_ = unit->order;
-      for (auto& block : unit->blocks) {
-        if (!block) continue;
+      for (size_t i = 0; i < unit->blocks.size(); ++i) {
+        if (unit->ended[i]) continue;
         if (unit->order > grid.fault_at) return;  // an earlier block has failed
+        Block& block = *unit->blocks[i];
         Block::State state;
-        while ((state = block->round()) == Block::State::works) ran = true;
+        while ((state = block.round()) == Block::State::works) ran = wrote = true;
         if (state == Block::State::fault) return;
-        if (state != Block::State::stuck) ran = true;
+        ran = ran || state != Block::State::stuck;
+        spun = spun || state == Block::State::spins;
+        wrote = wrote || block.wrote;
         if (state != Block::State::done) continue;
-        ended = true;
-        block->end();
-        spare_.push_back(std::move(block));
+        ended = unit->ended[i] = true;
         --unit->left;
+        block.end();
       }
     }
+    for (auto& unit : resident)  // a cluster's blocks stay until the last: others may reach their shared memory
+      if (!unit->left) std::move(unit->blocks.begin(), unit->blocks.end(), std::back_inserter(spare_));
     std::erase_if(resident, [](const auto& unit) { return !unit->left; });
+    if (ended || wrote) idle_since = clock;
     if (ended) continue;
     if (!ran) {
       if (release_partners(resident)) continue;
-      deadlock(resident);
+      deadlock(resident, "wait at barriers");
       return;
     }
-    if (resident.size() < most) open_next();
+    if (clock - idle_since > grid.options.idle) {
+      deadlock(resident, "wait for a value that nobody writes");
+      return;
+    }
+    // Twice as many as there were: who is waited for may be far off.
+    for (size_t more = spun ? resident.size() : 0; more && resident.size() < most && open_next(); --more) {
+    }
   }
 }
 
 bool Worker::release_partners(const std::vector<std::unique_ptr<Unit>>& units) {
   for (const auto& unit : units)
     for (const auto& block : unit->blocks)
-      if (block && block->release_partners()) return true;
+      if (block->release_partners()) return true;
   return false;
 }
 
-void Worker::deadlock(const std::vector<std::unique_ptr<Unit>>& units) {
+void Worker::deadlock(const std::vector<std::unique_ptr<Unit>>& units, const char* how) {
   Fault f;
   f.kind = Fault::Kind::deadlock;
   uint64_t waits = 0, gone = 0;
   for (const auto& unit : units)
     for (const auto& block : unit->blocks) {
-      if (!block) continue;
       for (const auto& w : block->warps())
         for (int l = 0; l < kLanes && w->index * kLanes + static_cast<uint32_t>(l) < grid.threads; ++l) {
           Fault::Waiting who{block->index, w->index * kLanes + static_cast<uint32_t>(l), nullptr, nullptr};
           if (w->live >> l & 1) {
-            const Site& site = *w->at[l][-1].site;
+            const Decoded& at = w->waiting.block >> l & 1 ? w->at[l][-1] : *w->at[l];
+            const Site& site = *at.site;
             who.function = site.code->function;
             who.at = site.instruction;
             if (!waits++) {
@@ -160,7 +174,7 @@ void Worker::deadlock(const std::vector<std::unique_ptr<Unit>>& units) {
           f.waiting.push_back(who);
         }
     }
-  f.what = "no thread can go on: " + std::to_string(waits) + " wait at barriers" +
+  f.what = "no thread can go on: " + std::to_string(waits) + " " + how +
            (gone ? ", " + std::to_string(gone) + " have left" : "");
   fail(std::move(f));
 }
@@ -172,8 +186,7 @@ void Worker::fail(Fault fault) {
   grid.fault = std::move(fault);
 }
 
-// --- A launch
-// ------------------------------------------------------------------------------------------------------------
+// --- A launch ----------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -60,7 +60,7 @@ class Worker {
   struct Unit;
   std::unique_ptr<Unit> open(uint64_t unit, uint64_t order);
   static bool release_partners(const std::vector<std::unique_ptr<Unit>>& units);
-  void deadlock(const std::vector<std::unique_ptr<Unit>>& units);
+  void deadlock(const std::vector<std::unique_ptr<Unit>>& units, const char* how);
 
   std::vector<std::unique_ptr<Block>> spare_;
   uint64_t running_ = 0;  // position in the order of the unit that runs

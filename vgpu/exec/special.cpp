@@ -16,6 +16,7 @@ constexpr uint64_t kCyclesOfALook = 16;
 template <class T, int kShift>
 const Decoded* read_clock(Warp& w, const Decoded& d, Mask lanes) {
   w.block.worker.clock += kCyclesOfALook;
+  w.wrote = true;
   const T now = static_cast<T>(w.block.worker.clock >> kShift);
   for (T* out = w.lanes<T>(d.d); lanes; lanes &= lanes - 1) out[std::countr_zero(lanes)] = now;
   return &d + 1;

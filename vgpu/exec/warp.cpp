@@ -81,8 +81,7 @@ Warp::Pause Warp::loop(uint64_t turn) {
   return ready ? Pause::turn : Pause::waits;
 }
 
-// --- Which lanes run
-// -----------------------------------------------------------------------------------------------------
+// --- Which lanes run ---------------------------------------------------------------------------------------
 
 void Warp::park(Mask lanes, Frame* in_frame, const Decoded* to) {
   ready |= lanes;
@@ -204,8 +203,7 @@ const Decoded* Warp::yield(const Decoded& d) {
   return nullptr;
 }
 
-// --- Waiting
-// -------------------------------------------------------------------------------------------------------------
+// --- Waiting -----------------------------------------------------------------------------------------------
 
 const Decoded* Warp::wait(const Decoded& d, Mask lanes, int id) {
   for (Mask m = lanes; m; m &= m - 1) {
@@ -287,8 +285,7 @@ void Warp::endless() {
         "a warp has executed more than " + std::to_string(block.grid.options.budget) + " instructions");
 }
 
-// --- Calls and ends
-// ------------------------------------------------------------------------------------------------------
+// --- Calls and ends ----------------------------------------------------------------------------------------
 
 void Warp::enter_frame(Frame& to) {
   frame = &to;
@@ -384,8 +381,7 @@ const Decoded* Warp::exit(const Decoded& d, Mask lanes) {
   return regroup(d);
 }
 
-// --- What others hear
-// ------------------------------------------------------------------------------------------------------
+// --- What others hear --------------------------------------------------------------------------------------
 
 Place Warp::place(const Decoded& d) const {
   return {&block.grid.launch, d.site->code->function, d.site->instruction, block.index, index};

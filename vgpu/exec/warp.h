@@ -55,14 +55,13 @@ class Warp {
   };
   Pause run(uint64_t turn);
 
-  bool done() const { return !live; }
   // Lanes that wait for partners which will not come execute their instruction without them.
   void go_alone();
   // Ends the launch: the warp has executed more than its budget.
   void endless();
   bool can_run() const { return ready; }
 
-  // --- What handlers use ---------------------------------------------------------------------------------------------
+  // --- What handlers use -----------------------------------------------------------------------------------
 
   template <class T>
   VGPU_INLINE T* lanes(Ref ref) {
@@ -109,6 +108,7 @@ class Warp {
   Waiting waiting;
   bool observed = false;
   bool polled = false;  // since the last backward jump: read or changed memory that others may change
+  bool wrote = false;   // since the block's round began: changed memory, or saw time pass
   bool alone = false;   // a warp-level instruction goes on without the lanes that will not come
   Frame* frame = nullptr;
   Window* windows = nullptr;  // of memory instructions

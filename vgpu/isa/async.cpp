@@ -24,8 +24,7 @@ bool bind_source(Binder& b, const ptx::Operand& memory, ptx::Space space, uint32
   return true;
 }
 
-// --- cp.async
-// ------------------------------------------------------------------------------------------------------------
+// --- cp.async ----------------------------------------------------------------------------------------------
 
 // `b`: bytes to read, the rest are zeros; `c`: a predicate that ignores the source.
 const Decoded* cp_async(Warp& w, const Decoded& d, Mask lanes) {
@@ -110,8 +109,7 @@ const Decoded* await(Warp& w, const Decoded& d, Mask lanes) {
   return &d + 1;
 }
 
-// --- mbarrier: 64 bits of shared memory
-// ------------------------------------------------------------------------------------
+// --- mbarrier: 64 bits of shared memory --------------------------------------------------------------------
 
 // How the emulator keeps one: arrivals that a phase expects, those that this phase still waits for, bytes that copies
 // have announced and not delivered, the parity of the phase.
@@ -165,6 +163,7 @@ const Decoded* arrive(Warp& w, const Decoded& d, Mask lanes) {
     if (kWhat == Arrive::drop) b.expected -= arrivals;
     b.complete_if_due();
   }
+  w.wrote = true;
   return &d + 1;
 }
 
@@ -300,8 +299,7 @@ bool bind_copy_arrive(Binder& b) {
   return bind_address(b, b.operand(0), space, AccessKind::atomic);
 }
 
-// --- cp.async.bulk: whole runs of bytes, by one lane
-// ---------------------------------------------------------------------
+// --- cp.async.bulk: whole runs of bytes, by one lane -------------------------------------------------------
 
 struct Bulk {
   Decoded barrier;  // whose transaction count the copy completes

@@ -11,8 +11,7 @@ namespace {
 
 using Wide = unsigned __int128;
 
-// --- What an operation leaves in memory, of what it found and its operand
-// ------------------------------------------------
+// --- What an operation leaves in memory, of what it found and its operand ----------------------------------
 
 template <class T>
 T add(T a, T b) {
@@ -65,8 +64,7 @@ T exchange(T, T b) {
 uint32_t increment(uint32_t a, uint32_t b) { return a >= b ? 0 : a + 1; }
 uint32_t decrement(uint32_t a, uint32_t b) { return a == 0 || a > b ? b : a - 1; }
 
-// --- One lane
-// ------------------------------------------------------------------------------------------------------------
+// --- One lane ----------------------------------------------------------------------------------------------
 
 template <size_t kBytes>
 struct Bits;
@@ -87,24 +85,25 @@ using BitsOf = typename Bits<sizeof(T)>::type;
 
 // Puts F(old, b) in the place of the old value, which it returns.
 template <class T, T (*F)(T, T)>
-T change(uint64_t address, T b) {
+T change(Warp& w, uint64_t address, T b) {
   auto* const place = reinterpret_cast<BitsOf<T>*>(address);
   BitsOf<T> old = __atomic_load_n(place, __ATOMIC_RELAXED);
   for (;;) {
     const auto wanted = std::bit_cast<BitsOf<T>>(F(std::bit_cast<T>(old), b));
-    if (__atomic_compare_exchange_n(place, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(place, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+      w.wrote |= old != wanted;
       return std::bit_cast<T>(old);
+    }
   }
 }
 template <class T>
-T compare_and_swap(uint64_t address, T expected, T wanted) {
-  __atomic_compare_exchange_n(reinterpret_cast<T*>(address), &expected, wanted, false, __ATOMIC_SEQ_CST,
-                              __ATOMIC_SEQ_CST);
+T compare_and_swap(Warp& w, uint64_t address, T expected, T wanted) {
+  w.wrote |= __atomic_compare_exchange_n(reinterpret_cast<T*>(address), &expected, wanted, false, __ATOMIC_SEQ_CST,
+                                         __ATOMIC_SEQ_CST);
   return expected;
 }
 
-// --- Handlers
-// ------------------------------------------------------------------------------------------------------------
+// --- Handlers ----------------------------------------------------------------------------------------------
 
 template <class T, T (*F)(T, T), bool kReturns>
 const Decoded* atomic(Warp& w, const Decoded& d, Mask lanes) {
@@ -114,7 +113,7 @@ const Decoded* atomic(Warp& w, const Decoded& d, Mask lanes) {
   T* out = w.lanes<T>(d.d);
   for (; lanes; lanes &= lanes - 1) {
     const int l = std::countr_zero(lanes);
-    const T old = change<T, F>(address[l], b[l]);
+    const T old = change<T, F>(w, address[l], b[l]);
     if (kReturns) out[l] = old;
   }
   return &d + 1;
@@ -130,7 +129,7 @@ const Decoded* atomic_vector(Warp& w, const Decoded& d, Mask lanes) {
     const int l = std::countr_zero(lanes);
     for (size_t i = 0; i < count; ++i) {
       const T operand = w.lanes<T>(refs[refs.size() - count + i])[l];
-      const T old = change<T, F>(address[l] + i * sizeof(T), operand);
+      const T old = change<T, F>(w, address[l] + i * sizeof(T), operand);
       if (kReturns) w.lanes<T>(refs[i])[l] = old;
     }
   }
@@ -144,7 +143,7 @@ const Decoded* atomic_cas(Warp& w, const Decoded& d, Mask lanes) {
   T* out = w.lanes<T>(d.d);
   for (; lanes; lanes &= lanes - 1) {
     const int l = std::countr_zero(lanes);
-    out[l] = compare_and_swap(address[l], b[l], c[l]);
+    out[l] = compare_and_swap(w, address[l], b[l], c[l]);
   }
   return &d + 1;
 }
@@ -162,11 +161,11 @@ const Decoded* atomic_wide(Warp& w, const Decoded& d, Mask lanes) {
     if (!kCas || old == b[l]) place = kCas ? c[l] : b[l];
     out[l] = old;
   }
+  w.wrote = true;
   return &d + 1;
 }
 
-// --- Binding
-// -------------------------------------------------------------------------------------------------------------
+// --- Binding -----------------------------------------------------------------------------------------------
 
 // A chosen operation: its type and its handlers.
 struct Operation {

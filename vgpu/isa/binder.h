@@ -21,7 +21,7 @@ class Binder {
   Decoded& out;
   Site& site;
 
-  // --- Modifiers, in the order of the text ---------------------------------------------------------------------------
+  // --- Modifiers, in the order of the text -----------------------------------------------------------------
   // Takes the next modifier if it is this one, or one of these (then its index; -1: none of them).
   bool take(std::string_view modifier);
   int take_one(std::initializer_list<std::string_view> modifiers);
@@ -29,7 +29,7 @@ class Binder {
   std::string_view next() const { return left_.empty() ? std::string_view() : left_.front(); }
   bool all_taken() const { return left_.empty(); }
 
-  // --- Operands ------------------------------------------------------------------------------------------------------
+  // --- Operands --------------------------------------------------------------------------------------------
   size_t count() const { return in.operands.size(); }
   const ptx::Operand& operand(size_t i) const { return in.operands[i]; }
   // The lanes of an operand of this type. A register of another width is brought to it before, or after, by an

@@ -156,8 +156,7 @@ void add_floats(Table& t, std::index_sequence<I...>) {
   (add_comparison<T, static_cast<Compare>(I), kFtz>(t, kNames[I], name<T>()), ...);
 }
 
-// --- Pairs of halves: one predicate, or one result, for each half
-// ------------------------------------------------------
+// --- Pairs of halves: one predicate, or one result, for each half ------------------------------------------
 
 template <class H, auto F>
 const Decoded* setp_pair(Warp& w, const Decoded& d, Mask lanes) {
@@ -207,8 +206,7 @@ void add_pairs(Table& t, std::index_sequence<I...>) {
       ...);
 }
 
-// --- Selection
-// ---------------------------------------------------------------------------------------------------------
+// --- Selection ---------------------------------------------------------------------------------------------
 
 template <class T>
 T selp(T a, T b, bool c) {

@@ -12,8 +12,7 @@ bool no_operands(Binder& b, Handler run) {
   return true;
 }
 
-// --- Jumps
-// -------------------------------------------------------------------------------------------------------------
+// --- Jumps -------------------------------------------------------------------------------------------------
 
 const Decoded* jump(Warp& w, const Decoded& d, Mask) { return w.jump(d, d.target); }
 
@@ -56,8 +55,7 @@ bool brx(Binder& b) {
   return b.resolve_targets();
 }
 
-// --- Calls
-// -------------------------------------------------------------------------------------------------------------
+// --- Calls -------------------------------------------------------------------------------------------------
 
 const Decoded* call_direct(Warp& w, const Decoded& d, Mask lanes) { return w.call(d, lanes, *d.site->callee); }
 
@@ -99,8 +97,7 @@ bool nothing(Binder& b) {
   return no_operands(b, [](Warp&, const Decoded& d, Mask) { return &d + 1; });
 }
 
-// --- Barriers of the block: bar and barrier
-// ----------------------------------------------------------------------------
+// --- Barriers of the block: bar and barrier ----------------------------------------------------------------
 
 // `a` the barrier, `b` the number of threads (offset: how many operands there are).
 template <bool kWaits>
@@ -153,8 +150,7 @@ bool bind_barrier(Binder& b) {
   return !b.failed();
 }
 
-// --- Barrier of the cluster
-// --------------------------------------------------------------------------------------------
+// --- Barrier of the cluster --------------------------------------------------------------------------------
 
 const Decoded* cluster_arrive(Warp& w, const Decoded& d, Mask lanes) {
   w.block.cluster->arrive(w, d, lanes);
@@ -162,8 +158,7 @@ const Decoded* cluster_arrive(Warp& w, const Decoded& d, Mask lanes) {
 }
 const Decoded* cluster_wait(Warp& w, const Decoded& d, Mask lanes) { return w.block.cluster->wait(w, d, lanes); }
 
-// --- Fences
-// ------------------------------------------------------------------------------------------------------------
+// --- Fences ------------------------------------------------------------------------------------------------
 
 const Decoded* fence(Warp& w, const Decoded& d, Mask lanes) {
   if (w.observed) w.report_fence(d, lanes);

@@ -5,8 +5,7 @@
 namespace vgpu::isa::VGPU_TARGET {
 namespace {
 
-// --- Between integers
-// --------------------------------------------------------------------------------------------------
+// --- Between integers --------------------------------------------------------------------------------------
 
 template <class D, class S>
 D convert(S x) {
@@ -19,8 +18,7 @@ D convert_sat(S x) {
   return static_cast<D>(x);
 }
 
-// --- To integers
-// -------------------------------------------------------------------------------------------------------
+// --- To integers -------------------------------------------------------------------------------------------
 
 template <Rounding R, class T>
 T to_integral(T x) {
@@ -49,8 +47,7 @@ D to_integer(S s) {
   return static_cast<D>(whole);
 }
 
-// --- From integers
-// -----------------------------------------------------------------------------------------------------
+// --- From integers -----------------------------------------------------------------------------------------
 
 // A double that rounds, to fewer digits, as the integer does: where digits are lost the last one kept becomes 1.
 template <class S>
@@ -78,8 +75,7 @@ H half_from_integer(S x) {
   return to_half<H, R>(to_odd(x));
 }
 
-// --- Between floats
-// ----------------------------------------------------------------------------------------------------
+// --- Between floats ----------------------------------------------------------------------------------------
 
 template <class D, class S, bool kFtz, bool kSat>
 D resize(S x) {
@@ -132,8 +128,7 @@ Pair<H> pair_from(float high, float low) {
   return {half_from<H, float, R, kFinish, false>(low), half_from<H, float, R, kFinish, false>(high)};
 }
 
-// --- tf32, and the 8-bit formats
-// ---------------------------------------------------------------------------------------
+// --- tf32, and the 8-bit formats ---------------------------------------------------------------------------
 
 template <Rounding R, bool kRelu>
 uint32_t to_tf32(float x) {
@@ -175,8 +170,7 @@ Pair<Half> halves_from_bytes(uint16_t x) {
   return {part(static_cast<uint8_t>(x)), part(static_cast<uint8_t>(x >> 8))};
 }
 
-// --- Rows
-// --------------------------------------------------------------------------------------------------------------
+// --- Rows --------------------------------------------------------------------------------------------------
 
 const char* spelling(Rounding r) {
   switch (r) {

@@ -264,8 +264,7 @@ uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c) {
   return c;
 }
 
-// --- With carry: the condition code is a mask of the warp
-// --------------------------------------------------------------
+// --- With carry: the condition code is a mask of the warp --------------------------------------------------
 
 enum class Multiply : uint8_t { none, low, high };
 

@@ -94,8 +94,7 @@ uint32_t prmt(uint32_t a, uint32_t b, uint32_t selector) {
   return r;
 }
 
-// --- Predicates: masks, all lanes at once
-// ------------------------------------------------------------------------------
+// --- Predicates: masks, all lanes at once ------------------------------------------------------------------
 
 template <Mask (*F)(Mask, Mask)>
 const Decoded* combine(Warp& w, const Decoded& d, Mask lanes) {
@@ -144,8 +143,7 @@ bool lop3_predicate(Binder& b) {
   return !b.failed();
 }
 
-// --- mov: also packs a vector into a register and unpacks one
-// ----------------------------------------------------------
+// --- mov: also packs a vector into a register and unpacks one ----------------------------------------------
 
 template <class Whole, class Part>
 const Decoded* pack(Warp& w, const Decoded& d, Mask lanes) {

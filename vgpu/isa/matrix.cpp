@@ -20,8 +20,7 @@ VGPU_INLINE bool all_lanes(Warp& w, const Decoded& d, Mask lanes) {
   return w.gather(d, lanes, kAllLanes) != 0;
 }
 
-// --- ldmatrix, stmatrix, movmatrix: 8 x 8 matrices of 16-bit elements
-// --------------------------------------------------
+// --- ldmatrix, stmatrix, movmatrix: 8 x 8 matrices of 16-bit elements --------------------------------------
 //
 // Lane 8m + r holds the address of row r of matrix m. Of each matrix lane l has the elements 2(l%4) and 2(l%4) + 1 of
 // row l/4, or, transposed, of column l/4, in one register.
@@ -88,8 +87,7 @@ bool bind_movmatrix(Binder& b) {
   return !b.failed();
 }
 
-// --- Elements: what registers hold
-// -------------------------------------------------------------------------------------
+// --- Elements: what registers hold -------------------------------------------------------------------------
 
 // kBits: of an element, of which a register holds as many as fit. get(register, i): element i as the number computed
 // with.
@@ -138,8 +136,7 @@ uint64_t read(Warp& w, Ref place, int lane, bool wide) {
   return wide ? w.lanes<uint64_t>(place)[lane] : w.lanes<uint32_t>(place)[lane];
 }
 
-// --- Sums
-// ----------------------------------------------------------------------------------------------------------------
+// --- Sums --------------------------------------------------------------------------------------------------
 
 enum class Sum : uint8_t { f16, f32, f64, s32, s32_sat };
 
@@ -197,8 +194,7 @@ void put_sum(Warp& w, const std::vector<Ref>& registers, Sum type, int lane, int
 }
 int sums_in(Sum type, size_t registers) { return static_cast<int>(registers) * (type == Sum::f16 ? 2 : 1); }
 
-// --- mma: the layouts of the manual's figures, which are one rule for all shapes
-// ------------------------------------------
+// --- mma: the layouts of the manual's figures, which are one rule for all shapes ---------------------------
 //
 // g = lane / 4, t = lane % 4; a register holds e elements that are neighbours in k.
 //   A: register r: row g + 8 (r % 2), k from 4e (r / 2) + e t on   (m = 8: one row, r counts k)
@@ -366,8 +362,7 @@ bool bind_mma(Binder& b) {
   return !b.failed();
 }
 
-// --- wmma: fragments whose layout is the implementation's own
-// --------------------------------------------------------------
+// --- wmma: fragments whose layout is the implementation's own ----------------------------------------------
 //
 // Of a matrix of `size` elements lane l holds those of numbers count*l ... count*l + count - 1, by rows (A, C) or
 // columns (B), modulo the size: where registers hold more than the matrix has, some lanes hold the same.

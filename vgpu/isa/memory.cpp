@@ -15,8 +15,7 @@ struct Registers {  // where a value of type T is kept: registers have 16 bits a
   using type = std::conditional_t<sizeof(T) == 1, std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>, T>;
 };
 
-// --- Loads and stores. T is the type in memory, R the register's, wider by sign or zeros
-// -------------------------------
+// --- Loads and stores. T is the type in memory, R the register's, wider by sign or zeros -------------------
 
 // Whether all lanes take part, and their elements lie side by side in the order of the lanes.
 template <class T>
@@ -77,8 +76,7 @@ const Decoded* store_vector(Warp& w, const Decoded& d, Mask lanes) {
   return &d + 1;
 }
 
-// --- Parameters: of the kernel the same for all lanes; of a function a variable of its frame, one for each lane
-// --------
+// --- Parameters: a kernel's are the same for all lanes, a function's lie in its frame --------------------------
 
 template <class T, class R>
 const Decoded* load_kernel_param(Warp& w, const Decoded& d, Mask lanes) {
@@ -119,8 +117,7 @@ const Decoded* store_param(Warp& w, const Decoded& d, Mask lanes) {
   return &d + 1;
 }
 
-// --- Binding
-// -----------------------------------------------------------------------------------------------------------
+// --- Binding -----------------------------------------------------------------------------------------------
 
 struct Handlers {
   Handler load, store, load_vector, store_vector, load_kernel_param, load_param, store_param;
@@ -266,8 +263,7 @@ bool bind_access(Binder& b, bool store) {
 bool ld(Binder& b) { return bind_access(b, false); }
 bool st(Binder& b) { return bind_access(b, true); }
 
-// --- Addresses
-// ---------------------------------------------------------------------------------------------------------
+// --- Addresses ---------------------------------------------------------------------------------------------
 
 // A shared address in the window is what it is in the space, plus the window; the same for local and param.
 template <uint64_t kWindow>
@@ -332,7 +328,10 @@ bool bind_getctarank(Binder& b) {
 }
 
 const Decoded* nothing(Warp&, const Decoded& d, Mask) { return &d + 1; }
-bool prefetch(Binder& b) {
+// Whatever they say about caches.
+bool hint(Binder& b) {
+  while (b.take(b.next())) {
+  }
   b.out.run = nothing;
   return true;
 }
@@ -343,11 +342,11 @@ void add_memory(Table& t) {
   t.add("ld", ld);
   t.add("ldu", ld);
   t.add("st", st);
-  t.add("prefetch", prefetch);
-  t.add("prefetchu", prefetch);
-  t.add("applypriority", prefetch);
-  t.add("discard", prefetch);
-  t.add("createpolicy", prefetch);
+  t.add("prefetch", hint);
+  t.add("prefetchu", hint);
+  t.add("applypriority", hint);
+  t.add("discard", hint);
+  t.add("createpolicy", hint);
 
   // A 32-bit address of the space is brought to 64 bits by the decoder.
   for (const char* type : {".u64", ".u32"}) {

@@ -31,8 +31,7 @@ enum class Rounding : uint8_t { nearest, zero, down, up, away };  // rn, rz, rm,
 
 constexpr float kNan = std::bit_cast<float>(0x7fffffffu);  // the NaN that an f32 instruction returns
 
-// --- Binary formats of `kExponent` and `kMantissa` bits
-// ----------------------------------------------------------------
+// --- Binary formats of `kExponent` and `kMantissa` bits ----------------------------------------------------
 
 // The value nearest to x in the rounding's sense, as bits. Overflow: infinity or the largest, as IEEE says. A finite
 // format (e4m3) has numbers in place of the infinity, and overflows to the largest.
@@ -74,8 +73,7 @@ inline uint32_t narrow(double x, Rounding rounding = Rounding::nearest) {
   return sign | result;
 }
 
-// --- Widening: exact
-// ---------------------------------------------------------------------------------------------------
+// --- Widening: exact ---------------------------------------------------------------------------------------
 
 // The exponent is moved by a multiplication, which also makes subnormals normal; no branch, so that it vectorises.
 inline float widen(Half h) {
@@ -87,8 +85,7 @@ inline float widen(Half h) {
 inline float widen(Bfloat b) { return std::bit_cast<float>(static_cast<uint32_t>(b.bits) << 16); }
 inline float widen(float x) { return x; }
 
-// --- Narrowing to nearest
-// ----------------------------------------------------------------------------------------------
+// --- Narrowing to nearest ----------------------------------------------------------------------------------
 
 template <class T>
 T round_to(float x);
@@ -134,8 +131,7 @@ inline Bfloat fma_half(Bfloat a, Bfloat b, Bfloat c) {
   return {static_cast<uint16_t>(narrow<8, 7>(fma_odd(widen(a), widen(b), widen(c))))};
 }
 
-// --- Rounding modes of float and double
-// --------------------------------------------------------------------------------
+// --- Rounding modes of float and double --------------------------------------------------------------------
 
 // While one lives the processor rounds so. The compiler moves no load or store across its ends, and a handler's
 // operations lie between a load and a store.
@@ -165,8 +161,7 @@ class Rounded<Rounding::nearest> {
   Rounded() {}
 };
 
-// --- Flush to zero, saturation, NaN
-// ------------------------------------------------------------------------------------
+// --- Flush to zero, saturation, NaN ------------------------------------------------------------------------
 
 inline float flush(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);

@@ -53,8 +53,7 @@ void write(Warp& w, Ref place, Mask lanes, Mask value) {
   p = (p & ~lanes) | (value & lanes);
 }
 
-// --- shfl
-// ----------------------------------------------------------------------------------------------------------------
+// --- shfl --------------------------------------------------------------------------------------------------
 
 enum class Shuffle : uint8_t { up, down, bfly, idx };
 
@@ -107,8 +106,7 @@ bool bind_shfl(Binder& b) {
   return !b.failed();
 }
 
-// --- vote, activemask, elect, bar.warp.sync
-// --------------------------------------------------------------------------------
+// --- vote, activemask, elect, bar.warp.sync ----------------------------------------------------------------
 
 enum class Vote : uint8_t { all, any, uni, ballot };
 
@@ -182,8 +180,7 @@ bool bind_warp_barrier(Binder& b) {
   return !b.failed();
 }
 
-// --- match, redux
-// ----------------------------------------------------------------------------------------------------------
+// --- match, redux ------------------------------------------------------------------------------------------
 
 template <class T>
 const Decoded* match_any(Warp& w, const Decoded& d, Mask lanes) {
