@@ -61,7 +61,8 @@ def check(operator, d, error):
         if contents([*outs, *ins]) != before:
             complaints.append("something was written all the same")
         return f"{'; '.join(complaints)}. The message: {message}" if complaints else None
-    return "the call was accepted"
+    says = "".join(f", and to say {word!r}" for word in error.says)
+    return f"the call was accepted; it is to be refused with {error.status}{says}"
 
 
 def free_errors(suite, operator, d, call):
