@@ -44,6 +44,7 @@ class Session {
   // address of the API call in the program.
   void found(Diagnostic diagnostic, void* host_site);
   bool has_errors() const;  // an E among the findings
+  const Diagnostics& diagnostics() const;
   void finish();
 
  private:

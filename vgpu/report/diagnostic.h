@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ struct Spot {
 };
 
 struct Diagnostic {
-  std::string code;    // "E03", "P01"
-  std::string kernel;  // demangled
-  std::string what;    // one sentence: what happened
+  std::string code;      // "E03", "P01"
+  std::string kernel;    // demangled
+  std::string launched;  // where the host launched it: "main.cu:14"; empty where that cannot be told
+  std::string what;      // one sentence: what happened
   std::string
       object;  // "shared variable `tile`, 4096 bytes" or "argument `src`, 4096 bytes, from cudaMalloc at main.cu:12"
   std::string reason, hint;  // one sentence each
@@ -40,6 +42,7 @@ class Diagnostics {
   bool has_errors() const;  // an E among them
  private:
   std::vector<Diagnostic> all_;
+  std::map<std::string, size_t> place_;  // of each in all_
 };
 
 }  // namespace vgpu
