@@ -57,7 +57,10 @@ def tree(tmp_path_factory):
     """A copy of the tree with the operator made and filled in, built."""
     tree = tmp_path_factory.mktemp("new-op") / "tree"
     shutil.copytree(
-        ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns("build", ".venv", ".git", "__pycache__", ".*cache", "square*")
+        ROOT,
+        tree,
+        symlinks=True,
+        ignore=shutil.ignore_patterns("build", ".venv", ".git", "__pycache__", ".*cache", "square*"),
     )
     before = {path for path in tree.rglob("*") if path.is_file()}
     must("bash", "dev", "new-op", "square", tree=tree)

@@ -16,7 +16,7 @@ __global__ void histogram(unsigned* bins, const unsigned char* data, int n) {
 
 __device__ float atomic_max(float* address, float value) {
   int* bits = reinterpret_cast<int*>(address);
-  int old = *bits;
+  int old = atomicCAS(bits, 0, 0);  // a plain read would race with the others
   while (value > __int_as_float(old)) {
     const int assumed = old;
     old = atomicCAS(bits, assumed, __float_as_int(value));

@@ -32,7 +32,7 @@ __global__ void warp(int* out) {
   int half = 0;
   if (lane < 16) {  // half of the warp, alone
     half = lane;
-    for (int offset = 8; offset > 0; offset /= 2) half += __shfl_down_sync(0x0000ffffu, half, offset);
+    for (int offset = 8; offset > 0; offset /= 2) half += __shfl_down_sync(0x0000ffffu, half, offset, 16);
     half = __shfl_sync(0x0000ffffu, half, 0);
   }
   __syncwarp();
