@@ -1,5 +1,7 @@
 """@op@: what is right, what is refused, what is timed. How such a file is written: operator_runtime.testing."""
 
+from math import nan
+
 from operator_runtime.testing import INVALID, Bench, Call, Case, Error, Suite, dense, normal, signed_log
 
 
@@ -18,6 +20,7 @@ def draw(d):
 
 def cases(d):
     yield Case("FILL IN: an input whose answer is known", Call([0.0, 1.0]))
+    yield Case("C12 NaN is kept", Call([nan]), [nan])
     for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
         yield Case(f"switch, n={n}", Call(d.tensor(n)))
 
