@@ -41,6 +41,12 @@ OPRT_API oprt_status_t oprt_get_device_info(oprt_device_t device, oprt_device_in
 // Waits for everything submitted to the device.
 OPRT_API oprt_status_t oprt_device_synchronize(oprt_device_t device);
 
+// How many bad ids and positions the kernels of embedding and rope have met on the stream's device (null: the calling
+// thread's current one), over all its streams, since the last take. Waits for that stream. 0 where the build or the
+// machine has no GPU: the CPU refuses such a call instead.
+// Errors: INVALID_ARG for a null count; NOT_SUPPORTED while the stream is being captured.
+OPRT_API oprt_status_t oprt_take_device_errors(oprt_stream_t stream, int64_t *count);
+
 // The instruction set that the CPU's kernels use: "portable", "avx2", "avx512", or Highway's name for another; never
 // null. It is the best that the machine has; OPRT_CPU_TARGET in the environment, set to one of the three when the
 // library is loaded, bars the better ones (other values are ignored). Results differ between them only as numerics

@@ -7,9 +7,12 @@
 // The GPU backend of this build: a build has at most one.
 #if defined(OPRT_WITH_CUDA)
 #define OPRT_GPU_BACKEND OPRT_BACKEND_NVIDIA
-#define OPRT_GPU(backend) (&(backend))
 #elif defined(OPRT_WITH_MACA)
 #define OPRT_GPU_BACKEND OPRT_BACKEND_METAX
+#endif
+
+// &backend in the <op>.cpp of an operator that has a <op>_gpu.cu, in a build with GPU sources; null elsewhere.
+#if defined(OPRT_HAS_GPU_KERNELS)
 #define OPRT_GPU(backend) (&(backend))
 #else
 #define OPRT_GPU(backend) nullptr

@@ -17,6 +17,7 @@
 #include "oprt/core/call.h"
 #include "oprt/core/check.h"
 #include "oprt/core/loop.h"
+#include "oprt/core/prepare.h"
 #include "oprt/core/status.h"
 #include "oprt/core/view.h"
 
@@ -119,13 +120,19 @@ oprt_status_t create(const Operator<Plan>& op, oprt_operator_descriptor_t* desc,
     OPRT_TRY(plan_of(made->plan, static_cast<const View*>(made->views)));
     OPRT_TRY(detail::settle(made.get()));
     if (!made->empty) {
-      const Backend<Plan>& backend = *op.on(made->backend);
-      if (backend.workspace) made->workspace_bytes = backend.workspace(made->plan);
+      const Backend<Plan>* backend = op.on(made->backend);
+      if (!backend)
+        return fail(OPRT_ERR_NOT_SUPPORTED, op.name, "backend", "a backend for which this operator is built",
+                    oprt_backend_string(made->backend));
+      const Preparing preparing(made->device);
+      if (backend->workspace) made->workspace_bytes = backend->workspace(made->plan);
       Call call = {};
       for (int i = 0; i < op.operand_count; ++i) call.data[i] = made->views[i].data;
+      call.device = made->device;
       const Kernel<Plan>* kernel = nullptr;
-      OPRT_TRY(backend.choose(made->plan, call, &kernel));
+      OPRT_TRY(backend->choose(made->plan, call, &kernel));
       made->kernel = kernel->name;
+      if (made->backend != OPRT_BACKEND_CPU) OPRT_TRY(kernel->run(made->plan, call));
     }
     *desc = made.release();
     return {};

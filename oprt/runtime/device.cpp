@@ -37,9 +37,11 @@ Status find_driver(const char* what, const char* argument, oprt_device_t device,
     return fail(OPRT_ERR_NOT_SUPPORTED, what, argument, "a backend that this build has",
                 oprt_backend_string(device.backend));
   const int32_t count = (*driver)->device_count();
-  if (device.index < 0 || device.index >= count)
-    return invalid(what, argument, "an index below the " + text(int64_t{count}) + " there are",
+  if (device.index < 0 || device.index >= count) {
+    const std::string why = count ? "" : " (" + (*driver)->why_none() + ")";
+    return invalid(what, argument, "an index below the " + text(int64_t{count}) + " there are" + why,
                    text(int64_t{device.index}));
+  }
   return {};
 }
 
@@ -75,6 +77,18 @@ oprt_status_t oprt_device_synchronize(oprt_device_t device) {
     Driver* driver;
     OPRT_TRY(find_driver("device_synchronize", "device", device, &driver));
     return driver->synchronize(device.index);
+  });
+}
+
+oprt_status_t oprt_take_device_errors(oprt_stream_t stream, int64_t* count) {
+  return guarded("take_device_errors", [&]() -> Status {
+    if (!count) return null_pointer("take_device_errors", "count", "a pointer to write to");
+    *count = 0;
+#ifdef OPRT_GPU_BACKEND
+    return take_gpu_errors(stream, count);
+#else
+    return {};
+#endif
   });
 }
 

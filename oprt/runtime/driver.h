@@ -2,6 +2,8 @@
 // and look the driver up; a driver is given only what is valid. cpu_driver.cpp is the CPU's; a GPU brings one more.
 #pragma once
 
+#include <string>
+
 #include "oprt/api/memory.h"
 #include "oprt/core/status.h"
 
@@ -37,6 +39,7 @@ class Driver {
   virtual ~Driver() = default;
 
   virtual int32_t device_count() = 0;
+  virtual std::string why_none() { return ""; }                      // where there is no device: what is missing
   virtual Status info(int32_t index, oprt_device_info_t* info) = 0;  // all but struct_size
   virtual Status synchronize(int32_t index) = 0;
 
@@ -60,7 +63,8 @@ class Driver {
 };
 
 Driver& cpu_driver();
-Driver& gpu_driver();  // only in builds with a GPU backend
+Driver& gpu_driver();  // this and the next only in builds with a GPU backend
+Status take_gpu_errors(oprt_stream_t stream, int64_t* count);
 
 // INVALID_ARG or NOT_SUPPORTED as api/device.h says; *driver is set where the device exists.
 Status find_driver(const char* what, const char* argument, oprt_device_t device, Driver** driver);

@@ -54,6 +54,14 @@ TEST(Device, RefusesWhatIsNoDevice) {
   EXPECT_EQ(oprt_device_synchronize({OPRT_BACKEND_METAX, 0}), OPRT_ERR_NOT_SUPPORTED);
 }
 
+TEST(Device, HasNoErrorsToTakeWhereNothingRan) {
+  int64_t count = -1;
+  ASSERT_EQ(oprt_take_device_errors(nullptr, &count), OPRT_SUCCESS);
+  EXPECT_EQ(count, 0);
+  EXPECT_EQ(oprt_take_device_errors(nullptr, nullptr), OPRT_ERR_INVALID_ARG);
+  EXPECT_EQ(message(), "take_device_errors: count: expected a pointer to write to, got a null pointer");
+}
+
 TEST(Stream, IsMadeUsedAndDestroyed) {
   oprt_stream_t a = nullptr, b = nullptr;
   ASSERT_EQ(oprt_stream_create(kCpu, &a), OPRT_SUCCESS);
