@@ -215,6 +215,7 @@ SUITE = Suite(
     benchmarks=benchmarks,
     layouts=without("in place", "rank 0"),
     foreign=("matmul_library",),
+    may_refuse="algorithm: expected a library",
     flops=flops,
     numpy=numpy,
     torch=torch,

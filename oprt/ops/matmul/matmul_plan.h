@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "oprt/core/call.h"
 #include "oprt/core/dtype.h"
 #include "oprt/ops/matmul/matmul.h"
@@ -10,6 +12,8 @@ namespace oprt {
 struct MatrixStrides {
   int64_t row, column;
 };
+
+struct LibraryProduct;  // matmul_library_gpu.h
 
 // batch.count products out[m, n] = act(sum_k a[m, k] b[k, n] + bias). Canonical: batches that share b are more rows of
 // one product where the strides allow it, and the product is turned (out^T = b^T a^T) where that makes out's rows
@@ -26,6 +30,7 @@ struct MatmulPlan {
   oprt_activation_t activation;
   bool allow_tf32;
   int32_t threads;  // that the CPU had at create: the workspace holds what each needs
+  mutable std::shared_ptr<const LibraryProduct> library;  // filled in by the GPU's workspace(), in create; may be null
 };
 
 extern const Backend<MatmulPlan> matmul_cpu;

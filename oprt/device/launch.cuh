@@ -1,0 +1,73 @@
+// The one way to launch a kernel: on the device of the call's data, on its stream, with the launch's error read.
+#pragma once
+
+#include <atomic>
+
+#include "oprt/core/call.h"
+#include "oprt/core/prepare.h"
+#include "oprt/device/gpu.h"
+
+namespace oprt {
+
+struct LaunchShape {
+  int64_t blocks;           // along x, the only axis that carries data-sized counts
+  int threads;              // of a block
+  int cluster = 1;          // blocks of a cluster
+  size_t shared_bytes = 0;  // dynamic
+};
+
+// Done at create, so that a first execute may be captured into a graph: loads the kernel on the current device and
+// allows it the shared memory. Once per kernel and device (of up to 64), for the largest size any call asks for.
+inline Status load_kernel(const char* op, const void* kernel, std::atomic<uint64_t>& loaded, int device) {
+  const uint64_t bit = uint64_t{1} << (device % 64);
+  if (loaded.load(std::memory_order_acquire) & bit) return {};
+  cudaFuncAttributes attributes;
+  OPRT_TRY(gpu_status(op, cudaFuncGetAttributes(&attributes, kernel)));
+  loaded.fetch_or(bit, std::memory_order_release);
+  return {};
+}
+
+// launch<kernel>(op, call, shape, arguments...): at create, loads; at execute, launches.
+template <auto kKernel, class... Arguments>
+Status launch(const char* op, const Call& call, const LaunchShape& shape, Arguments... arguments) {
+  static std::atomic<uint64_t> loaded{0};
+  const DeviceScope scope(call.device);
+  OPRT_TRY(gpu_status(op, scope.error()));
+  if (preparing_on != kNotPreparing)
+    return load_kernel(op, reinterpret_cast<const void*>(kKernel), loaded, call.device);
+
+  if (shape.blocks > INT32_MAX)
+    return fail(OPRT_ERR_NOT_SUPPORTED, op, "a grid of " + std::to_string(shape.blocks) + " blocks is too large");
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = static_cast<cudaStream_t>(call.stream);
+  cudaLaunchAttribute attribute = {};
+  if (shape.cluster > 1) {
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = static_cast<unsigned>(shape.cluster);
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+  }
+  return gpu_status(op, cudaLaunchKernelEx(&config, kKernel, arguments...));
+}
+
+// An attribute of a device (of up to 64), asked for once.
+template <cudaDeviceAttr kAttribute>
+int device_attribute(int device) {
+  static std::atomic<int> known[64];  // the value and 1 more; 0: not asked yet
+  std::atomic<int>& here = known[device % 64];
+  int value = here.load(std::memory_order_relaxed);
+  if (value == 0) {
+    if (cudaDeviceGetAttribute(&value, kAttribute, device) != cudaSuccess) cudaGetLastError();
+    here.store(++value, std::memory_order_relaxed);
+  }
+  return value - 1;
+}
+
+// Blocks of `each` that cover `count`.
+inline int64_t blocks_for(int64_t count, int64_t each) { return (count + each - 1) / each; }
+
+}  // namespace oprt

@@ -1,0 +1,90 @@
+// How a loop is walked on a GPU: which path it takes, and where the i-th of its elements or rows lies. Pure host
+// functions of the loop and of addresses, and plain data for kernels' arguments. C++17, no vendor's header.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "oprt/core/loop.h"
+#include "oprt/device/divide.h"
+
+namespace oprt {
+
+constexpr int kPieceBytes = 16;  // the widest access of a thread
+
+inline bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % kPieceBytes == 0; }
+
+//   path         when                                               a thread takes
+//   contiguous   all strides 1, every operand at a 16-byte address  pieces of 16 bytes
+//   unaligned    all strides 1                                      single elements, neighbours beside neighbours
+//   rows         the innermost axis fills a piece and has stride    one piece of a row
+//                1 (inputs: or 0)
+//   strided      anything else                                      one element
+enum class LoopPath { kContiguous, kUnaligned, kRows, kStrided };
+
+// piece: elements. data: the operands' first elements.
+inline LoopPath loop_path(const Loop& loop, int64_t piece, const void* const* data) {
+  if (is_contiguous(loop)) {
+    bool aligned = true;
+    for (int i = 0; i < loop.operands; ++i) aligned = aligned && is_aligned(data[i]);
+    return aligned ? LoopPath::kContiguous : LoopPath::kUnaligned;
+  }
+  const int inner = loop.rank - 1;
+  bool rows = loop.shape[inner] >= piece && loop.strides[0][inner] == 1;
+  for (int i = 1; i < loop.operands; ++i) rows = rows && (loop.strides[i][inner] == 0 || loop.strides[i][inner] == 1);
+  return rows ? LoopPath::kRows : LoopPath::kStrided;
+}
+
+// Every row of an operand starts at a 16-byte address: the first, and the strides of the axes outside the innermost.
+// `outer` is how many those are.
+inline bool rows_aligned(const Loop& loop, int operand, const void* first, int64_t element_bytes, int outer) {
+  bool aligned = is_aligned(first);
+  for (int d = 0; d < outer; ++d) aligned = aligned && loop.strides[operand][d] * element_bytes % kPieceBytes == 0;
+  return aligned;
+}
+
+// The outer `rank` axes of a loop as one index, for kernels. U as Divider's: uint32_t where there are fewer than 2^31.
+template <class U, int kOperands>
+struct Nest {
+  int32_t rank;
+  Divider<U> lengths[OPRT_MAX_DIMS];
+  int64_t strides[kOperands][OPRT_MAX_DIMS];
+
+  Nest(const Loop& loop, int outer) : rank(outer) {
+    for (int d = 0; d < outer; ++d) {
+      lengths[d] = Divider<U>(loop.shape[d]);
+      for (int k = 0; k < kOperands; ++k) strides[k][d] = loop.strides[k][d];
+    }
+  }
+
+  // Offsets of the operands, in elements from the loop's first.
+  OPRT_HOST_DEVICE void offsets(U index, int64_t (&at)[kOperands]) const {
+    for (int k = 0; k < kOperands; ++k) at[k] = 0;
+    for (int d = rank - 1; d > 0; --d) {
+      const U outside = lengths[d].divide(index);
+      for (int k = 0; k < kOperands; ++k) at[k] += static_cast<int64_t>(index) * strides[k][d];
+      index = outside;
+    }
+    if (rank > 0)
+      for (int k = 0; k < kOperands; ++k) at[k] += static_cast<int64_t>(index) * strides[k][0];
+  }
+};
+
+// A loop of some of another's operands, in the order given: what a Nest over those alone is made of.
+inline Loop loop_of(const Loop& loop, std::initializer_list<int> operands) {
+  Loop some = loop;
+  some.operands = 0;
+  for (int from : operands) {
+    for (int d = 0; d < OPRT_MAX_DIMS; ++d) some.strides[some.operands][d] = loop.strides[from][d];
+    some.offset[some.operands++] = loop.offset[from];
+  }
+  return some;
+}
+
+// Calls f with a value of the index type that a count of threads needs.
+template <class F>
+decltype(auto) with_index_type(int64_t count, F&& f) {
+  return count < int64_t{1} << 31 ? f(uint32_t{}) : f(uint64_t{});
+}
+
+}  // namespace oprt

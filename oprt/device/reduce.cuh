@@ -1,0 +1,154 @@
+// Reductions over the threads that share a row. `combine(low, high)` is given values in the order of the threads, so it
+// need not be commutative to the last bit, and every thread gets the same bits.
+//
+//   group     who calls           who takes part                                    the result is valid
+//   Lanes     all of a warp       `width` neighbouring lanes, a power of two        in every lane, its group's
+//   Block     all of a block      all of it; warps are a power of two up to 16      in every thread
+//   Column    all of a block      the same lane of every warp, up to 16             in every thread, its column's
+//   cluster   all of a cluster    a value of each block, up to 8                    in every thread
+//
+// rank() and size() say which of a row's threads this one is. A group is made once in a kernel, before threads part.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include "oprt/device/gpu.h"
+#include "oprt/device/row_shape.h"
+
+namespace oprt {
+
+constexpr int kMaxWarps = kRowThreads / kLanes;
+
+struct Sum {
+  __device__ float operator()(float low, float high) const { return low + high; }
+};
+
+// Any plain struct of 4-byte members.
+template <class S>
+__device__ __forceinline__ S shuffle_xor(const S& value, int offset) {
+  static_assert(sizeof(S) % sizeof(uint32_t) == 0);
+  constexpr int kWords = sizeof(S) / sizeof(uint32_t);
+  uint32_t words[kWords];
+  memcpy(words, &value, sizeof(S));
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) words[i] = __shfl_xor_sync(kAllLanes, words[i], offset, kLanes);
+  S result;
+  memcpy(&result, words, sizeof(S));
+  return result;
+}
+
+template <class S, class Combine>
+__device__ __forceinline__ S reduce_lanes(S value, int width, const Combine& combine) {
+  for (int offset = 1; offset < width; offset *= 2) {
+    const S other = shuffle_xor(value, offset);
+    value = threadIdx.x & offset ? combine(other, value) : combine(value, other);
+  }
+  return value;
+}
+
+struct Lanes {
+  int width;
+
+  __device__ int rank() const { return threadIdx.x % width; }
+  __device__ int size() const { return width; }
+  __device__ int rows() const { return blockDim.x / width; }  // of a block
+  __device__ int row() const { return threadIdx.x / width; }  // of the block's
+
+  template <class S, class Combine>
+  __device__ S reduce(const S& value, const Combine& combine) {
+    return reduce_lanes(value, width, combine);
+  }
+};
+
+// Values of a block's threads in shared memory. Two halves take turns: between a read of one half and the next write to
+// it every thread passes the barrier of the other, so each reduction needs one barrier alone.
+template <int kBytes>
+struct Exchange {
+  alignas(16) unsigned char halves[2][kBytes];
+};
+
+struct Block {
+  using Shared = Exchange<kMaxWarps * 16>;
+  Shared* shared;
+  int half = 0;
+
+  __device__ int rank() const { return threadIdx.x; }
+  __device__ int size() const { return blockDim.x; }
+  __device__ int rows() const { return 1; }
+  __device__ int row() const { return 0; }
+
+  template <class S, class Combine>
+  __device__ S reduce(const S& value, const Combine& combine) {
+    static_assert(sizeof(S) <= 16);
+    const int warps = blockDim.x / kLanes, lane = threadIdx.x % kLanes;
+    const S of_warp = reduce_lanes(value, kLanes, combine);
+    S* of_warps = reinterpret_cast<S*>(shared->halves[half]);
+    half ^= 1;
+    if (lane == 0) of_warps[threadIdx.x / kLanes] = of_warp;
+    __syncthreads();                                              // every warp's value is there
+    return reduce_lanes(of_warps[lane % warps], warps, combine);  // in every warp, which spares a second barrier
+  }
+};
+
+struct Column {
+  using Shared = Exchange<kMaxWarps * kLanes * 12>;
+  Shared* shared;
+  int half = 0;
+
+  __device__ int rank() const { return threadIdx.x / kLanes; }
+  __device__ int size() const { return blockDim.x / kLanes; }
+  __device__ int rows() const { return kLanes; }
+  __device__ int row() const { return threadIdx.x % kLanes; }
+
+  template <class S, class Combine>
+  __device__ S reduce(const S& value, const Combine& combine) {
+    static_assert(sizeof(S) <= 12);
+    S* values = reinterpret_cast<S*>(shared->halves[half]);
+    half ^= 1;
+    values[threadIdx.x] = value;
+    __syncthreads();  // every warp's values are there
+    S total = values[row()];
+    for (int warp = 1; warp < size(); ++warp) total = combine(total, values[warp * kLanes + row()]);
+    return total;
+  }
+};
+
+// A value of every block of a cluster. start() is called first of all in the kernel and the reduction once: a block's
+// shared memory may be written from others only once it runs, and it ends only when the others have written.
+template <class S>
+struct Cluster {
+  S* of_blocks;  // shared memory, one for each block
+
+  __device__ static int blocks() {
+#if OPRT_CLUSTERS
+    return cooperative_groups::this_cluster().num_blocks();
+#else
+    return 1;
+#endif
+  }
+
+  __device__ void start() const {
+#if OPRT_CLUSTERS
+    cooperative_groups::this_cluster().barrier_arrive();
+#endif
+  }
+
+  // value: of this block, the same in all of its threads.
+  template <class Combine>
+  __device__ S reduce(const S& value, const Combine& combine) const {
+#if OPRT_CLUSTERS
+    auto cluster = cooperative_groups::this_cluster();
+    cluster.barrier_wait();  // all blocks run
+    const unsigned count = cluster.num_blocks();
+    if (threadIdx.x < count) *cluster.map_shared_rank(of_blocks + cluster.block_rank(), threadIdx.x) = value;
+    cluster.sync();  // all values are here, and nobody writes here any more
+    S total = of_blocks[0];
+    for (unsigned block = 1; block < count; ++block) total = combine(total, of_blocks[block]);
+    return total;
+#else
+    return value;
+#endif
+  }
+};
+
+}  // namespace oprt

@@ -1,0 +1,154 @@
+// dst[b, k, i] = src[b, i, k]: a transpose of two axes, dst contiguous along i and src along k, over any other axes b.
+//
+// Work:     a block takes a tile of 16 kEach elements along i by 8 kEach along k, kEach being what 16 bytes hold;
+// thread
+//           (p, q) the square of kEach by kEach at piece p along k and piece q along i.
+// Traffic:  src and dst once, 16 bytes at a time both ways: 8 lanes read 128 bytes of a row of src, 16 write 256 of
+// dst. Why so:   the square is transposed in registers, so that shared memory too is read and written 16 bytes at a
+// time. Its
+//           pieces are swizzled: the 8 threads of an access lie in 8 different groups of 4 banks, both ways.
+#pragma once
+
+#include "oprt/device/launch.cuh"
+#include "oprt/device/nest.h"
+#include "oprt/device/vector.cuh"
+
+namespace oprt {
+
+constexpr int kTransposeThreads = 128;
+constexpr int kTilePiecesK = 8, kTilePiecesI = kTransposeThreads / kTilePiecesK;
+
+struct TransposePlan {
+  Nest<uint64_t, 2> batch;  // dst, src
+  Divider<uint64_t> tiles_i, tiles_k;
+  int64_t length_i, length_k;
+  int64_t dst_k, src_i;  // strides, elements
+  bool dst_aligned, src_aligned;
+};
+
+// Column `c` of a square whose rows are in[]: one piece of the transpose.
+template <class T>
+__device__ __forceinline__ uint4 square_column(const uint4 (&in)[kPieceElements<T>], int c) {
+  uint32_t parts[4];
+  const auto word = [&](int row, int w) {
+    return w == 0 ? in[row].x : w == 1 ? in[row].y : w == 2 ? in[row].z : in[row].w;
+  };
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    if constexpr (sizeof(T) == 2)
+      parts[j] = __byte_perm(word(2 * j, c / 2), word(2 * j + 1, c / 2), c % 2 ? 0x7632 : 0x5410);
+    else if constexpr (sizeof(T) == 4)
+      parts[j] = word(j, c);
+    else
+      parts[j] = word(j / 2, 2 * c + j % 2);
+  }
+  return make_uint4(parts[0], parts[1], parts[2], parts[3]);
+}
+
+template <class T>
+__device__ __forceinline__ uint4 load_raw(const T* from, bool aligned, int64_t present) {
+  constexpr int kEach = kPieceElements<T>;
+  if (aligned && present >= kEach) return *reinterpret_cast<const uint4*>(from);
+  T x[kEach];
+  load_each(from, 1, static_cast<int>(present < kEach ? present : kEach), T{}, x);
+  return pack<T>(x);
+}
+
+template <class T>
+__device__ __forceinline__ void store_raw(T* to, const uint4& piece, bool aligned, int64_t present) {
+  constexpr int kEach = kPieceElements<T>;
+  if (aligned && present >= kEach) {
+    *reinterpret_cast<uint4*>(to) = piece;
+    return;
+  }
+  T x[kEach];
+  unpack<T>(piece, x);
+  store_each(to, 1, static_cast<int>(present < kEach ? present : kEach), x);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kTransposeThreads)
+    transpose_tiles(const __grid_constant__ TransposePlan plan, T* dst, const T* src) {
+  constexpr int kEach = kPieceElements<T>, kRowsK = kTilePiecesK * kEach;
+  __shared__ uint4 tile[kRowsK * kTilePiecesI];
+  const auto slot = [](int k, int q) { return k * kTilePiecesI + (q ^ k / kEach % kTilePiecesK); };
+
+  uint64_t rest = blockIdx.x;
+  uint64_t outer = plan.tiles_i.divide(rest);
+  const int64_t tile_i = static_cast<int64_t>(rest) * kTilePiecesI * kEach;
+  const uint64_t batch = plan.tiles_k.divide(outer);
+  const int64_t tile_k = static_cast<int64_t>(outer) * kRowsK;
+  int64_t at[2];
+  plan.batch.offsets(batch, at);
+
+  {
+    const int p = threadIdx.x % kTilePiecesK, q = threadIdx.x / kTilePiecesK;
+    const int64_t i = tile_i + q * kEach, k = tile_k + p * kEach;
+    uint4 square[kEach];
+#pragma unroll
+    for (int r = 0; r < kEach; ++r)
+      square[r] = load_raw(src + at[1] + (i + r) * plan.src_i + k, plan.src_aligned,
+                           i + r < plan.length_i ? plan.length_k - k : 0);
+#pragma unroll
+    for (int c = 0; c < kEach; ++c) tile[slot(p * kEach + c, q)] = square_column<T>(square, c);
+  }
+  __syncthreads();  // the tile is whole
+  {
+    const int q = threadIdx.x % kTilePiecesI;
+    const int64_t i = tile_i + q * kEach;
+#pragma unroll
+    for (int r = 0; r < kEach; ++r) {
+      const int row = threadIdx.x / kTilePiecesI + r * kTilePiecesK;
+      const int64_t k = tile_k + row;
+      store_raw(dst + at[0] + k * plan.dst_k + i, tile[slot(row, q)], plan.dst_aligned,
+                k < plan.length_k ? plan.length_i - i : 0);
+    }
+  }
+}
+
+// The axis that src runs along with stride 1 while dst does so along the innermost, and both are long enough for tiles;
+// -1 where there is none.
+inline int transposed_axis(const Loop& loop) {
+  constexpr int64_t kLeast = 16;  // below, most of a tile is empty
+  const int inner = loop.rank - 1;
+  if (loop.rank < 2 || loop.strides[0][inner] != 1 || loop.strides[1][inner] == 1) return -1;
+  for (int d = 0; d < inner; ++d)
+    if (loop.strides[1][d] == 1 && loop.shape[d] >= kLeast && loop.shape[inner] >= kLeast) return d;
+  return -1;
+}
+
+template <class T>
+Status transpose(const char* op, const Loop& loop, const Call& call) {
+  constexpr int kEach = kPieceElements<T>;
+  const int inner = loop.rank - 1, k = transposed_axis(loop);
+  T* dst = first<T>(call, loop, 0);
+  const T* src = first<const T>(call, loop, 1);
+  Loop batch = loop;
+  batch.rank = 0;
+  int64_t batches = 1;
+  bool dst_aligned = is_aligned(dst), src_aligned = is_aligned(src);
+  for (int d = 0; d < loop.rank; ++d) {
+    const auto whole = [&](int operand) { return loop.strides[operand][d] % kEach == 0; };
+    dst_aligned = dst_aligned && (d == inner || whole(0));
+    src_aligned = src_aligned && (d == k || whole(1));
+    if (d == inner || d == k) continue;
+    batch.shape[batch.rank] = loop.shape[d];
+    for (int operand = 0; operand < 2; ++operand) batch.strides[operand][batch.rank] = loop.strides[operand][d];
+    batches *= loop.shape[d];
+    ++batch.rank;
+  }
+  const int64_t tiles_i = blocks_for(loop.shape[inner], kTilePiecesI * kEach);
+  const int64_t tiles_k = blocks_for(loop.shape[k], kTilePiecesK * kEach);
+  const TransposePlan plan = {Nest<uint64_t, 2>(batch, batch.rank),
+                              Divider<uint64_t>(tiles_i),
+                              Divider<uint64_t>(tiles_k),
+                              loop.shape[inner],
+                              loop.shape[k],
+                              loop.strides[0][k],
+                              loop.strides[1][inner],
+                              dst_aligned,
+                              src_aligned};
+  return launch<transpose_tiles<T>>(op, call, {tiles_i * tiles_k * batches, kTransposeThreads}, plan, dst, src);
+}
+
+}  // namespace oprt

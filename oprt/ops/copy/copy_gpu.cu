@@ -1,0 +1,56 @@
+// copy on the GPU: the elementwise skeleton on integers of the elements' size, and a tiled transpose.
+#include "oprt/device/elementwise.cuh"
+#include "oprt/ops/copy/copy.cuh"
+#include "oprt/ops/copy/copy_plan.h"
+
+namespace oprt {
+namespace {
+
+struct Identity {
+  template <class X>
+  __device__ X operator()(X x) const {
+    return x;
+  }
+};
+
+template <class F>
+Status with_element(const CopyPlan& plan, F&& f) {
+  switch (plan.element_bytes) {
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    default: return f(uint64_t{});
+  }
+}
+
+template <LoopPath kPath>
+Status run(const CopyPlan& plan, const Call& call) {
+  return with_element(plan,
+                      [&](auto t) { return elementwise<decltype(t), 1>("copy", kPath, plan.loop, call, Identity{}); });
+}
+
+Status run_transpose(const CopyPlan& plan, const Call& call) {
+  return with_element(plan, [&](auto t) { return transpose<decltype(t)>("copy", plan.loop, call); });
+}
+
+constexpr Kernel<CopyPlan> kKernels[] = {{"copy_contiguous", run<LoopPath::kContiguous>},
+                                         {"copy_unaligned", run<LoopPath::kUnaligned>},
+                                         {"copy_rows", run<LoopPath::kRows>},
+                                         {"copy_strided", run<LoopPath::kStrided>},
+                                         {"copy_transpose", run_transpose}};
+constexpr int kTranspose = 4;
+
+Status choose(const CopyPlan& plan, const Call& call, const Kernel<CopyPlan>** kernel) {
+  const void* data[2];
+  for (int k = 0; k < 2; ++k)
+    data[k] = static_cast<const char*>(call.data[k]) + plan.loop.offset[k] * plan.element_bytes;
+  const LoopPath path = path_for(plan.loop, data, plan.element_bytes, plan.element_bytes);
+  const bool transposes = path == LoopPath::kStrided && transposed_axis(plan.loop) >= 0;
+  *kernel = &kKernels[transposes ? kTranspose : static_cast<int>(path)];
+  return {};
+}
+
+}  // namespace
+
+const Backend<CopyPlan> copy_gpu = {kKernels, 5, choose, nullptr};
+
+}  // namespace oprt

@@ -1,0 +1,129 @@
+// embedding on the GPU: rows of the table, moved as integers of the elements' size.
+//
+// Work:     a thread takes one piece of one row of out; a row's threads all read its id, from cache but for the first.
+// Traffic:  the ids and each row picked once, out once.
+// Bad ids:  memory outside the table is never read. The row of out becomes NaN (0 for integers), and the row's first
+//           thread counts it.
+//
+//   embedding_rows       the table's rows and out's contiguous: pieces of 16 bytes
+//   embedding_strided    anything else: single elements
+#include "oprt/device/launch.cuh"
+#include "oprt/device/nest.h"
+#include "oprt/device/vector.cuh"
+#include "oprt/ops/embedding/embedding_plan.h"
+#include "oprt/runtime/device_errors.h"
+
+namespace oprt {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class T, class Id, class U>
+struct Lookup {
+  Nest<U, 2> lookups;   // out's rows, ids
+  Divider<U> of_row;    // pieces of a row
+  U count;              // pieces in all
+  int64_t rows, width;  // of the table
+  int64_t table_row, table_column, out_column;
+  bool table_aligned, out_aligned;
+  T bad;
+  T* out;
+  const T* table;
+  const Id* ids;
+  unsigned long long* errors;
+};
+
+template <class T, class Id, class U, int kCount>
+__global__ void __launch_bounds__(kThreads) embedding_pieces(const __grid_constant__ Lookup<T, Id, U> plan) {
+  U piece = static_cast<U>(blockIdx.x) * kThreads + threadIdx.x;
+  if (piece >= plan.count) return;
+  const U row = plan.of_row.divide(piece);
+  int64_t at[2];
+  plan.lookups.offsets(row, at);
+  const int64_t id = plan.ids[at[1]];
+  const int64_t begin = static_cast<int64_t>(piece) * kCount, left = plan.width - begin;
+  const int present = static_cast<int>(left < kCount ? left : kCount);
+  T x[kCount];
+  if (id < 0 || id >= plan.rows) {
+    if (piece == 0) atomicAdd(plan.errors, 1ull);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = plan.bad;
+  } else {
+    const T* from = plan.table + id * plan.table_row + begin * plan.table_column;
+    if (kCount > 1 && plan.table_aligned && present == kCount) {
+      if constexpr (kCount > 1) load_piece(from, x);
+    } else {
+      load_each(from, plan.table_column, present, T{}, x);
+    }
+  }
+  T* to = plan.out + at[0] + begin * plan.out_column;
+  if (kCount > 1 && plan.out_aligned && present == kCount) {
+    if constexpr (kCount > 1) store_piece(to, x);
+  } else {
+    store_each(to, plan.out_column, present, x);
+  }
+}
+
+// What a row of a bad id is filled with.
+template <class T>
+T bad_element(oprt_dtype_t dtype) {
+  switch (dtype) {
+    case OPRT_DTYPE_F16: return static_cast<T>(0x7E00);
+    case OPRT_DTYPE_BF16: return static_cast<T>(0x7FC0);
+    case OPRT_DTYPE_F32: return static_cast<T>(0x7FC00000);
+    default: return 0;
+  }
+}
+
+template <class T, class Id, int kCount>
+Status look_up(const EmbeddingPlan& plan, const Call& call) {
+  const Loop lookups = loop_of(plan.lookups, {0, 2});
+  const int64_t of_row = blocks_for(plan.width, kCount), count = lookups.count * of_row;
+  unsigned long long* errors = nullptr;
+  OPRT_TRY(device_error_counter(call.device, &errors));
+  return with_index_type(count, [&](auto u) {
+    using U = decltype(u);
+    Lookup<T, Id, U> lookup = {Nest<U, 2>(lookups, lookups.rank),
+                               Divider<U>(of_row),
+                               static_cast<U>(count),
+                               plan.rows,
+                               plan.width,
+                               plan.table_row,
+                               plan.table_column,
+                               plan.out_column};
+    lookup.bad = bad_element<T>(plan.dtype);
+    lookup.out = first<T>(call, plan.lookups, 0);
+    lookup.table = static_cast<const T*>(call.data[1]);
+    lookup.ids = first<const Id>(call, plan.lookups, 2);
+    lookup.errors = errors;
+    lookup.table_aligned = is_aligned(lookup.table) && plan.table_row * sizeof(T) % kPieceBytes == 0;
+    lookup.out_aligned = rows_aligned(lookups, 0, lookup.out, sizeof(T), lookups.rank);
+    return launch<embedding_pieces<T, Id, U, kCount>>("embedding", call, {blocks_for(count, kThreads), kThreads},
+                                                      lookup);
+  });
+}
+
+template <bool kRows>
+Status run(const EmbeddingPlan& plan, const Call& call) {
+  return with_index(plan.ids.dtype, [&](auto id) {
+    using Id = decltype(id);
+    switch (size_of(plan.dtype)) {
+      case 2: return look_up<uint16_t, Id, kRows ? kPieceElements<uint16_t> : 1>(plan, call);
+      case 4: return look_up<uint32_t, Id, kRows ? kPieceElements<uint32_t> : 1>(plan, call);
+      default: return look_up<uint64_t, Id, kRows ? kPieceElements<uint64_t> : 1>(plan, call);
+    }
+  });
+}
+
+constexpr Kernel<EmbeddingPlan> kKernels[] = {{"embedding_rows", run<true>}, {"embedding_strided", run<false>}};
+
+Status choose(const EmbeddingPlan& plan, const Call&, const Kernel<EmbeddingPlan>** kernel) {
+  *kernel = &kKernels[plan.table_column == 1 && plan.out_column == 1 ? 0 : 1];
+  return {};
+}
+
+}  // namespace
+
+const Backend<EmbeddingPlan> embedding_gpu = {kKernels, 2, choose, nullptr};
+
+}  // namespace oprt

@@ -1,0 +1,66 @@
+// layernorm on the GPU: an Op on the row skeleton. The mean comes first, then the squares of the row in registers about
+// it; parts of a row are put together from their means and squares.
+#include "oprt/device/rows.cuh"
+#include "oprt/ops/layernorm/layernorm_plan.h"
+
+namespace oprt {
+namespace {
+
+// Of some elements: how many, their mean, and the sum of squares about it.
+struct Moments {
+  float count, mean, squares;
+  __device__ static Moments none() { return {0.0f, 0.0f, 0.0f}; }
+};
+
+struct Layernorm {
+  static constexpr int kInputs = 1, kWeights = 2;
+  static constexpr float kMissing = 0.0f;
+  struct Local {
+    float sum;
+  };
+  using Stat = Moments;
+
+  RowWeight weights[kWeights];  // gamma, beta
+  float length, eps;
+
+  template <class H>
+  __device__ Local local(const H& held) const {
+    return {held.sum([](float x) { return x; })};
+  }
+
+  template <class H, class Group>
+  __device__ Stat gather(const Local& local, const H& held, Group& group, float count) const {
+    const float mean = group.reduce(local.sum, Sum()) / count;
+    const float squares = held.sum([mean](float x) { return (x - mean) * (x - mean); });
+    return {count, mean, group.reduce(squares, Sum())};
+  }
+
+  // Chan, Golub, LeVeque: Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
+  __device__ Stat combine(const Stat& low, const Stat& high) const {
+    if (low.count == 0.0f) return high;
+    if (high.count == 0.0f) return low;
+    const float count = low.count + high.count, share = high.count / count, apart = high.mean - low.mean;
+    return {count, low.mean + apart * share, low.squares + high.squares + apart * apart * low.count * share};
+  }
+
+  struct Map {
+    float mean, scale;
+    __device__ float operator()(float x, float gamma, float beta) const {
+      return fmaf((x - mean) * scale, gamma, beta);
+    }
+  };
+  __device__ Map map(const Local&, const Stat& stat) const { return {stat.mean, rsqrtf(stat.squares / length + eps)}; }
+};
+
+Status layernorm_run(const LayernormPlan& plan, const Call& call) {
+  const Layernorm op = {{RowWeight(plan.gamma, call.data[2]), RowWeight(plan.beta, call.data[3])},
+                        static_cast<float>(plan.rows.length),
+                        plan.eps};
+  return with_float(plan.dtype, [&](auto t) { return map_rows<decltype(t)>("layernorm", plan.rows, call, op); });
+}
+
+}  // namespace
+
+OPRT_ROWS_GPU_BACKEND(layernorm, LayernormPlan, 2, Moments);
+
+}  // namespace oprt
