@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "allocation.h"
+#include "device_buffer.h"
 #include "operator.h"
 #include "oprt/api/device.h"
 #include "oprt/api/version.h"
@@ -20,6 +21,7 @@ NB_MODULE(_native, module) {
   module.def("cpu_target", oprt_cpu_target, "The instruction set of the CPU's kernels; OPRT_CPU_TARGET lowers it.");
   module.def("matmul_library", oprt_matmul_library, "The library of matmul on the CPU: oprt/ops/matmul/matmul.h.");
   oprt::python::bind_allocation(module);
+  oprt::python::bind_device_buffer(module);
   oprt::python::bind_prepared(module);
   oprt::python::bind_operator(module);
   oprt::python::bind_rope_table(module);

@@ -48,10 +48,12 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
     const std::span<PyObject* const> objects(&PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
     const Arguments arguments(op, objects);
     const Descriptor descriptor(op, arguments);
-    const Workspace workspace(descriptor.workspace_size());
+    const Tensor& leader = arguments.leader();
+    const oprt_stream_t stream = leader.stream();
+    const Workspace workspace(descriptor.workspace_size(), leader.device, stream);
     oprt_status_t status;
     const auto execute = [&] {
-      status = op.execute(descriptor.get(), workspace.data(), workspace.size(), arguments.data, nullptr);
+      status = op.execute(descriptor.get(), workspace.data(), workspace.size(), arguments.data, stream);
     };
     if (is_long(op, arguments)) {
       nb::gil_scoped_release release;
@@ -118,6 +120,7 @@ Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> argument
     take(op.name, op.views[i], object, use, &tensors[i]);
     views[i] = &tensors[i].view;
     data[i] = tensors[i].view.data;
+    if (tensors[leader_].device.backend == OPRT_BACKEND_CPU) leader_ = i;
   };
   // Inputs first: where the output was allocated like an input that is refused, the message names the input.
   for (int i = op.outputs; i < op.view_count(); ++i) take_view(i, Use::kInput);
@@ -125,6 +128,8 @@ Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> argument
   for (size_t i = 0; i < op.scalars.size(); ++i)
     scalars[i] = parse_scalar(op.name, op.scalars[i], arguments[1 + op.views.size() + i]);
 }
+
+const Tensor& Arguments::leader() const { return tensors[leader_]; }
 
 Descriptor::Descriptor(const OperatorInfo& op, const Arguments& arguments) : op_(op) {
   const int before = oprt_exchange_thread_backend(arguments.backend);

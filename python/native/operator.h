@@ -53,6 +53,12 @@ struct Arguments {
   const oprt_tensor_view_t* views[kMaxViews];  // null for None
   void* data[kMaxViews];
   Scalar scalars[kMaxScalars];
+
+  // The tensor whose device and stream the work goes to: the first on a GPU, else the first there is.
+  const Tensor& leader() const;
+
+ private:
+  int leader_ = 0;
 };
 
 // A Python number; what is none is refused by name.

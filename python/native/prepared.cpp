@@ -30,7 +30,7 @@ std::string describe(const oprt_tensor_view_t& view) {
 PreparedOp::State::State(const OperatorInfo& op, std::span<PyObject* const> objects)
     : arguments(op, objects),
       descriptor(op, arguments),
-      workspace(descriptor.workspace_size()),
+      workspace(descriptor.workspace_size(), arguments.leader().device),
       outputs(outputs_of(op, objects)) {
   for (int i = 0; i < op.view_count(); ++i) tensors.push_back(nb::borrow(objects[1 + i]));
 }
@@ -45,8 +45,9 @@ PreparedOp::State& PreparedOp::state() const {
 
 nb::object PreparedOp::execute(void* const* data) {
   const nb::object outputs = state().outputs;
+  const oprt_stream_t stream = state().arguments.leader().stream();
   const auto launch = [&] {
-    return op_.execute(state_->descriptor.get(), state_->workspace.data(), state_->workspace.size(), data, nullptr);
+    return op_.execute(state_->descriptor.get(), state_->workspace.data(), state_->workspace.size(), data, stream);
   };
   if (!long_) {
     check(launch());

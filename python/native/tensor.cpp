@@ -5,6 +5,7 @@
 #include <string>
 
 #include "allocation.h"
+#include "device_buffer.h"
 #include "dlpack/dlpack.h"
 #include "error.h"
 
@@ -13,8 +14,10 @@ namespace {
 
 constexpr const char* kDtypes = "a dtype of oprt (f32, f16, bf16, i32, i64)";
 
+constexpr int kLegacyDefaultStream = 1;  // as __dlpack__ calls it
+
 // How the tensors of one Python type are taken.
-enum class Protocol { kExchange, kNumpy, kAllocation, kDlpack, kNone };
+enum class Protocol { kExchange, kNumpy, kAllocation, kDeviceView, kDlpack, kNone };
 
 struct TypeInfo {
   PyTypeObject* type;
@@ -52,6 +55,7 @@ TypeInfo inspect(PyTypeObject* type) {
   const nb::handle handle(reinterpret_cast<PyObject*>(type));
   const nb::module_ numpy = nb::module_::import_("numpy");
   if (handle.is(nb::type<Allocation>())) return {type, Protocol::kAllocation, false, nullptr};
+  if (handle.is(nb::type<DeviceView>())) return {type, Protocol::kDeviceView, false, nullptr};
   if (PyObject_IsSubclass(handle.ptr(), numpy.attr("ndarray").ptr()) == 1)
     return {type, Protocol::kNumpy, false, nullptr};
   if (const DLPackExchangeAPI* api = exchange_api(handle)) return {type, Protocol::kExchange, false, api};
@@ -95,17 +99,22 @@ oprt_dtype_t from_dlpack(const Argument& argument, DLDataType dtype) {
   argument.refuse(OPRT_ERR_UNSUPPORTED_DTYPE, kDtypes, dlpack_dtype_name(dtype));
 }
 
-// This build reaches host memory alone; a pointer elsewhere would be read as if it were the host's.
-void check_device(const Argument& argument, int device_type, int device_id) {
-  if (device_type == kDLCPU || device_type == kDLCUDAHost) return;
-  const bool cuda = device_type == kDLCUDA || device_type == kDLCUDAManaged;
-  argument.refuse(
-      OPRT_ERR_NOT_SUPPORTED, "data in host memory, as this build has the CPU backend alone",
-      "data on " + (cuda ? "cuda:" + std::to_string(device_id) : "DLPack device type " + std::to_string(device_type)));
+// The device of oprt's that DLPack names. A pointer elsewhere would be read as if it were the host's.
+oprt_device_t from_dlpack_device(const Argument& argument, int type, int id) {
+  if (type == kDLCPU || type == kDLCUDAHost) return {OPRT_BACKEND_CPU, 0};
+  const bool cuda = type == kDLCUDA || type == kDLCUDAManaged;
+  int32_t gpus = 0;
+  check(oprt_device_count(OPRT_BACKEND_NVIDIA, &gpus));
+  if (cuda && id < gpus) return {OPRT_BACKEND_NVIDIA, id};
+  argument.refuse(OPRT_ERR_NOT_SUPPORTED,
+                  gpus ? "data in host memory or on cuda:0 to cuda:" + std::to_string(gpus - 1)
+                       : "data in host memory, as this build or machine has the CPU backend alone",
+                  "data on " + (cuda ? "cuda:" + std::to_string(id) : "DLPack device type " + std::to_string(type)));
 }
 
-void from_dltensor(const Argument& argument, const DLTensor& tensor, oprt_tensor_view_t* view) {
-  check_device(argument, tensor.device.device_type, tensor.device.device_id);
+void from_dltensor(const Argument& argument, const DLTensor& tensor, Tensor* taken) {
+  taken->device = from_dlpack_device(argument, tensor.device.device_type, tensor.device.device_id);
+  oprt_tensor_view_t* view = &taken->view;
   view->data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   view->dtype = from_dlpack(argument, tensor.dtype);
   view->ndim = tensor.ndim;
@@ -130,7 +139,8 @@ void take_exchange(const Argument& argument, const DLPackExchangeAPI& api, Tenso
   DLTensor exported;
   if (api.dltensor_from_py_object_no_sync(argument.object.ptr(), &exported) != 0)
     argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor with strided memory", argument.type_name());
-  from_dltensor(argument, exported, &tensor->view);
+  from_dltensor(argument, exported, tensor);
+  if (tensor->device.backend != OPRT_BACKEND_CPU) tensor->api = &api;
   if (may_be_negated(tensor->view)) {
     const nb::object is_neg = nb::getattr(argument.object, "is_neg", nb::object());
     if (is_neg.is_valid() && nb::cast<bool>(is_neg()))
@@ -203,14 +213,19 @@ void take_numpy(const Argument& argument, Tensor* tensor) {
 void take_dlpack(const Argument& argument, Tensor* tensor) {
   try {
     const nb::object device = argument.object.attr("__dlpack_device__")();
-    check_device(argument, nb::cast<int>(nb::int_(device[0])), nb::cast<int>(nb::int_(device[1])));
-    // Host memory has no stream, so none is named. A producer from before DLPack 1.0 knows no max_version.
+    const oprt_device_t where =
+        from_dlpack_device(argument, nb::cast<int>(nb::int_(device[0])), nb::cast<int>(nb::int_(device[1])));
+    // Host memory has no stream, so none is named; on a GPU the work goes to the legacy default stream. A producer from
+    // before DLPack 1.0 knows no max_version.
     const nb::object dlpack = argument.object.attr("__dlpack__");
+    const bool on_host = where.backend == OPRT_BACKEND_CPU;
+    const nb::tuple version = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
     try {
-      tensor->lease = dlpack(nb::arg("max_version") = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION));
+      tensor->lease = on_host ? dlpack(nb::arg("max_version") = version)
+                              : dlpack(nb::arg("stream") = kLegacyDefaultStream, nb::arg("max_version") = version);
     } catch (nb::python_error& error) {
       if (!error.matches(PyExc_TypeError)) throw;
-      tensor->lease = dlpack();
+      tensor->lease = on_host ? dlpack() : dlpack(nb::arg("stream") = kLegacyDefaultStream);
     }
   } catch (nb::python_error& error) {
     if (error.matches(nb::module_::import_("operator_runtime.errors").attr("OperatorRuntimeError"))) throw;
@@ -224,16 +239,22 @@ void take_dlpack(const Argument& argument, Tensor* tensor) {
       argument.refuse(OPRT_ERR_INVALID_ARG, "DLPack version " + std::to_string(DLPACK_MAJOR_VERSION),
                       "version " + std::to_string(managed.version.major));
     if (argument.use == Use::kOutput && (managed.flags & DLPACK_FLAG_BITMASK_READ_ONLY)) argument.refuse_read_only();
-    from_dltensor(argument, managed.dl_tensor, &tensor->view);
+    from_dltensor(argument, managed.dl_tensor, tensor);
   } else if (PyCapsule_IsValid(capsule, "dltensor")) {
     from_dltensor(argument, static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor,
-                  &tensor->view);
+                  tensor);
   } else {
     argument.refuse(OPRT_ERR_INVALID_ARG, "a DLPack capsule from __dlpack__", Py_TYPE(capsule)->tp_name);
   }
 }
 
 }  // namespace
+
+oprt_stream_t Tensor::stream() const {
+  void* stream = nullptr;
+  if (api && api->current_work_stream(kDLCUDA, device.index, &stream) != 0) throw nb::python_error();
+  return stream;
+}
 
 void take(const char* op, const char* name, nb::handle object, Use use, Tensor* tensor) {
   const Argument argument{op, name, object, use};
@@ -243,6 +264,12 @@ void take(const char* op, const char* name, nb::handle object, Use use, Tensor* 
     case Protocol::kExchange: return take_exchange(argument, *info.api, tensor);
     case Protocol::kNumpy: return take_numpy(argument, tensor);
     case Protocol::kAllocation: tensor->view = nb::cast<Allocation&>(object).view(); return;
+    case Protocol::kDeviceView: {
+      const auto& own = nb::cast<const DeviceView&>(object);
+      tensor->view = own.view;
+      tensor->device = own.device;
+      return;
+    }
     case Protocol::kDlpack: return take_dlpack(argument, tensor);
     case Protocol::kNone: break;
   }

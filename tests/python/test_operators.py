@@ -9,7 +9,12 @@ from operator_runtime.testing.items import DRAWS, THREADS, items
 from operator_runtime.testing.load import suites
 
 
-@pytest.mark.parametrize("item", list(items()), ids=lambda item: item.name)
+def pytest_generate_tests(metafunc):
+    if "item" in metafunc.fixturenames:
+        some = list(items(backend=metafunc.config.getoption("--backend")))
+        metafunc.parametrize("item", some, ids=lambda item: item.name)
+
+
 def test_operator(item, backend):
     outcome = item.run(backend)
     assert outcome.cases > 0

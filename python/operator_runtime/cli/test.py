@@ -21,7 +21,7 @@ MOST_OF_ITEM = 2  # of one operator, dtype and layout; --json has them all
 def run(ops, backend, dtypes, filter, json, jobs):
     check_names(ops, dtypes)
     backend = check_backend(backend)
-    chosen = [item for item in items(ops, dtypes) if filter is None or item.may_hold(filter)]
+    chosen = [item for item in items(ops, dtypes, backend) if filter is None or item.may_hold(filter)]
     start = time.perf_counter()
     outcomes = run_all(chosen, backend, filter, jobs or len(os.sched_getaffinity(0)))
     seconds = time.perf_counter() - start

@@ -43,8 +43,7 @@ def backends():
     """The backends that this build has."""
     from operator_runtime import _native
 
-    some = _native.operators()[0]
-    return [name for name in ("cpu", "nvidia", "metax") if _native.kernels(some, name)]
+    return [name for name in ("cpu", "nvidia", "metax") if any(_native.kernels(op, name) for op in _native.operators())]
 
 
 def check_names(ops, dtypes):

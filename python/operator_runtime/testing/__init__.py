@@ -74,6 +74,7 @@ uniform, constant(0.1), around(1000), dense(14), integers(-8, 8), signed_log; wr
     row_inputs=(0,)                     the inputs that have a row for each output row; others (gamma) are shared
     any_nan=True                        with BITS: any NaN passes for a NaN (cast)
     foreign=("matmul_library",)         kernels of another library: bits may depend on alignment and on threads
+    may_refuse="a library"              words of a NOT_SUPPORTED refusal after which a GPU's case is left out
     numpy=f(outs, ins, **params)        peers of the benchmark: return a function that makes one call
     torch=f(torch, outs, ins, **params)
     library=f(outs, ins, **params)      the library that the operator itself may call, called directly (matmul)

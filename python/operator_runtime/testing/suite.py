@@ -81,6 +81,7 @@ class Error:
     status: str
     call: Call
     says: tuple = ()
+    cpu_only: bool = False  # a GPU finds it out too late to refuse
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class Suite:
     library: Callable | None = None
     bytes: Callable | None = None
     flops: Callable | None = None
+    may_refuse: str | None = None
     name: str = field(default="", compare=False)  # filled in by the loader: the folder's
 
     def layouts_that_apply(self):

@@ -1,0 +1,23 @@
+// Memory on a GPU for programs without a GPU framework, the tests first of all: a block of bytes, and views into it
+// that every operator takes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "oprt/api/device.h"
+#include "oprt/api/tensor_view.h"
+
+namespace oprt::python {
+
+namespace nb = nanobind;
+
+// A tensor in a DeviceBuffer, which it keeps alive.
+struct DeviceView {
+  oprt_tensor_view_t view;
+  oprt_device_t device;
+  nb::object buffer;
+};
+
+void bind_device_buffer(nb::module_& module);
+
+}  // namespace oprt::python

@@ -1,0 +1,84 @@
+"""What a GPU does otherwise than the CPU: `pytest --backend nvidia`, on a GPU or on the virtual one."""
+
+import functools
+
+import numpy as np
+import operator_runtime as ort
+import pytest
+from operator_runtime import _native
+from operator_runtime.testing.device import OnDevice
+
+
+@pytest.fixture(autouse=True)
+def gpu(backend):
+    if backend != "nvidia":
+        pytest.skip("needs --backend nvidia")
+    _native.take_device_errors()
+
+
+def run(op, outs, ins, **params):
+    prepare = functools.partial(getattr(ort, f"prepare_{op}"), backend="nvidia", **params)
+    with OnDevice(prepare, [*outs, *ins]) as prepared:
+        prepared.run()
+        return prepared.kernel
+
+
+BAD_IDS = {np.int32: (10, -1, -1923, 2**31 - 1), np.int64: (10, -1, -1923, -(2**63), 2**32 + 3)}
+
+
+@pytest.mark.parametrize("kind", BAD_IDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.int64])
+def test_c32_rows_of_bad_ids(kind, dtype):
+    """NaN, 0 for integers; the others are right, the count is told, and once."""
+    table = np.arange(80).reshape(10, 8).astype(dtype)
+    for bad in BAD_IDS[kind]:
+        ids = np.array([[0, 9, bad], [2, bad, 5]], kind)
+        out = np.full((2, 3, 8), 7, dtype)
+        run("embedding", [out], [table, ids])
+        right = np.where(
+            (ids == bad)[..., None], np.nan if out.dtype.kind == "f" else 0, table[np.where(ids == bad, 0, ids)]
+        )
+        np.testing.assert_array_equal(out, right.astype(dtype))
+        assert _native.take_device_errors() == 2
+        assert _native.take_device_errors() == 0
+
+
+@pytest.mark.parametrize("mode", ["half", "interleaved"])
+def test_c32_tokens_of_bad_positions(mode):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((4, 3, 24)).astype(np.float32)
+    cos, sin = ort.rope_table(5, 16)
+    positions = np.array([1, 5, -1, 4])
+    good = [0, 3]
+    right = ort.rope(x[good], cos, sin, positions[good], mode)
+    out = np.zeros_like(x)
+    run("rope", [out], [x, cos, sin, positions], mode=mode)
+    np.testing.assert_allclose(out[good], right, rtol=1e-6, atol=1e-6)
+    assert np.isnan(out[[1, 2]]).all()
+    assert _native.take_device_errors() == 2
+
+
+def test_mixed_places_are_refused():
+    host = np.zeros(4, np.float32)
+    device = _native.DeviceBuffer(16)
+    with pytest.raises(ort.OperatorRuntimeError, match=r"data on (cpu|nvidia):0"):
+        ort.relu_(host, device.view("f32", [4], [1], 0))
+
+
+def test_the_cpu_does_not_take_a_gpus_memory():
+    view = _native.DeviceBuffer(16).view("f32", [4], [1], 0)
+    with pytest.raises(ValueError, match="where the data lives"):
+        ort.relu_(view, view, backend="cpu")
+
+
+def test_add_rmsnorm_is_vector_add_then_rmsnorm():
+    rng = np.random.default_rng(4)
+    for n in (7, 300, 5000, 40_000):
+        x, r = rng.standard_normal((2, 3, n)).astype(np.float16)
+        gamma = rng.standard_normal(n).astype(np.float16)
+        total, composed, out, residual = (np.zeros_like(x) for _ in range(4))
+        run("vector_add", [total], [x, r])
+        run("rmsnorm", [composed], [total, gamma])
+        run("add_rmsnorm", [out, residual], [x, r, gamma])
+        assert residual.tobytes() == total.tobytes()
+        assert out.tobytes() == composed.tobytes()
