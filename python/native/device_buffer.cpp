@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "dlpack/dlpack.h"
 #include "error.h"
 #include "oprt/runtime/buffer.h"
 
 namespace oprt::python {
 namespace {
+
+oprt_stream_t work_stream = nullptr;
 
 // The bytes of a Python object, while this lives.
 class HostBytes {
@@ -49,6 +52,21 @@ DeviceView view_of(nb::handle self, const std::string& dtype, const std::vector<
 }
 
 }  // namespace
+
+WorkStream::WorkStream(oprt_stream_t stream) : before_(work_stream) { work_stream = stream; }
+WorkStream::~WorkStream() { work_stream = before_; }
+
+const DLPackExchangeAPI& device_view_api() {
+  static const DLPackExchangeAPI api = [] {
+    DLPackExchangeAPI only_stream = {};
+    only_stream.current_work_stream = [](DLDeviceType, int32_t, void** stream) {
+      *stream = work_stream;
+      return 0;
+    };
+    return only_stream;
+  }();
+  return api;
+}
 
 void bind_device_buffer(nb::module_& module) {
   nb::class_<DeviceView>(module, "DeviceView", "A tensor in a DeviceBuffer. Made by DeviceBuffer.view().");

@@ -7,6 +7,8 @@
 #include "oprt/api/device.h"
 #include "oprt/api/tensor_view.h"
 
+struct DLPackExchangeAPI;
+
 namespace oprt::python {
 
 namespace nb = nanobind;
@@ -17,6 +19,20 @@ struct DeviceView {
   oprt_device_t device;
   nb::object buffer;
 };
+
+// While this lives, work on DeviceViews goes to the stream, not to the default one. Guarded by the GIL.
+class WorkStream {
+ public:
+  explicit WorkStream(oprt_stream_t stream);
+  ~WorkStream();
+  WorkStream(const WorkStream&) = delete;
+
+ private:
+  oprt_stream_t before_;
+};
+
+// Tells that stream as frameworks tell theirs.
+const DLPackExchangeAPI& device_view_api();
 
 void bind_device_buffer(nb::module_& module);
 

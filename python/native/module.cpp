@@ -3,6 +3,7 @@
 
 #include "allocation.h"
 #include "device_buffer.h"
+#include "gpu_clock.h"
 #include "operator.h"
 #include "oprt/api/device.h"
 #include "oprt/api/version.h"
@@ -25,4 +26,7 @@ NB_MODULE(_native, module) {
   oprt::python::bind_prepared(module);
   oprt::python::bind_operator(module);
   oprt::python::bind_rope_table(module);
+#ifdef OPRT_HAS_GPU
+  oprt::python::bind_gpu_clock(module);
+#endif
 }

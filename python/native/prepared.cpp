@@ -1,6 +1,7 @@
 #include "prepared.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "error.h"
@@ -89,6 +90,15 @@ nb::object PreparedOp::run_inputs(const nb::args& inputs) {
   return execute(data);
 }
 
+double PreparedOp::execute_seconds(int count) {
+  State& s = state();
+  const oprt_stream_t stream = s.arguments.leader().stream();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i)
+    check(op_.execute(s.descriptor.get(), s.workspace.data(), s.workspace.size(), s.arguments.data, stream));
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / count;
+}
+
 void PreparedOp::destroy() {
   std::unique_ptr<State> last;  // dropped with the GIL held: it owns Python objects
   nb::gil_scoped_release release;
@@ -107,6 +117,8 @@ void bind_prepared(nb::module_& module) {
       .def("run_kernel", &PreparedOp::run, "As run.")
       .def("run_inputs", &PreparedOp::run_inputs,
            "Runs on other inputs of the same dtype, shape and strides; the outputs stay the prepared ones.")
+      .def("execute_seconds", &PreparedOp::execute_seconds, nb::arg("count"),
+           "Runs count times, and returns the seconds of the host for one: a C program's cost.")
       .def("destroy", &PreparedOp::destroy, "Lets go of the tensors; a second call does nothing.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__exit__", [](PreparedOp& self, const nb::args&) { self.destroy(); })

@@ -21,6 +21,8 @@ class PreparedOp {
   nb::object run();
   // On other inputs of the same layout, in the order they were prepared in; absent ones are left out.
   nb::object run_inputs(const nb::args& inputs);
+  // Seconds that each of `count` executes in a row takes the caller, without Python between them.
+  double execute_seconds(int count);
   void destroy();
 
   const char* kernel() const;

@@ -268,6 +268,7 @@ void take(const char* op, const char* name, nb::handle object, Use use, Tensor* 
       const auto& own = nb::cast<const DeviceView&>(object);
       tensor->view = own.view;
       tensor->device = own.device;
+      tensor->api = &device_view_api();
       return;
     }
     case Protocol::kDlpack: return take_dlpack(argument, tensor);

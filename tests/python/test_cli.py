@@ -241,5 +241,5 @@ def test_report_is_one_page_with_every_point(tmp_path, result):
     assert code == 0 and str(page) in output.replace("\n", "")
     text = page.read_text()
     assert "<td>relu/f32/1e3</td>" in text and "relu_contiguous" in text and "numpy" in text
-    assert text.count("data:image/svg+xml;base64,") == 2
+    assert text.count("data:image/svg+xml;base64,") == 3
     assert "http://" not in text and "https://" not in text and "<script" not in text

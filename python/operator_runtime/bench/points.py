@@ -30,8 +30,9 @@ class Point:
     kernel: str
     complaints: list  # a wrong result has no speed
     cold: dict  # provider -> Timing
-    hot: dict
-    missing: dict  # peer -> why it did not run
+    hot: dict = dataclasses.field(default_factory=dict)
+    missing: dict = dataclasses.field(default_factory=dict)  # peer -> why it did not run
+    host: dict = dataclasses.field(default_factory=dict)  # provider -> seconds of the host, where a GPU does the work
 
     def rate(self, provider=OWN, hot=False):
         """Bytes per second."""
@@ -39,22 +40,41 @@ class Point:
 
     @property
     def copy_share(self):
-        """The copy's time over the operator's: 1.0 is as fast as copying the same number of bytes."""
-        ceiling = min(t.median for name, t in self.cold.items() if name.startswith("copy"))
-        return ceiling / self.cold[OWN].median
+        """The copy's time over the operator's: 1.0 is as fast as copying the same number of bytes. None without one."""
+        ceilings = [t.median for name, t in self.cold.items() if ceiling_kind(name)]
+        return min(ceilings) / self.cold[OWN].median if ceilings else None
 
     def peers(self):
-        return [name for name in self.cold if name != OWN and not name.startswith("copy")]
+        return [name for name in self.cold if name != OWN and not ceiling_kind(name)]
 
     def against(self, peer):
         """How many times as fast as the peer."""
         return self.cold[peer].median / self.cold[OWN].median
 
 
+CEILINGS = ("copy", "read", "two reads")
+
+
+def ceiling_kind(provider):
+    """Of a ceiling: what it does with as many bytes as the operator moves. A copy reads half of them and writes half; a
+    GPU's operators are also held against reading alone, and against two reads and a write. None for what is no ceiling.
+    """
+    return next((kind for kind in CEILINGS if provider.startswith(f"{kind} ")), None)
+
+
 def distinct_bytes(view):
     """Bytes of the elements that have an address of their own."""
     lengths = [n for n, stride in zip(view.shape, view.strides, strict=True) if stride or n < 2]
     return view.itemsize * int(np.prod(lengths, dtype=np.int64))
+
+
+def traffic(suite, bench, outs, ins, params):
+    """Bytes and FLOPs (None where nobody counts them) of a call."""
+    if bench.bytes or suite.bytes:
+        size = bench.bytes or suite.bytes(outs, ins, **params)
+    else:
+        size = sum(distinct_bytes(view) for view in (*outs, *ins) if view is not None)
+    return size, bench.flops or (suite.flops(outs, ins, **params) if suite.flops else None)
 
 
 def clone(placed):
@@ -115,12 +135,7 @@ def run(op, name, d, bench, backend, peers, evict, rounds):
     checked = calls.input_bytes(d, bench.call) <= CHECKED_BYTES
     live = calls.build(suite, d, bench.call, reference=checked)
     outs, ins = live.out_views(), live.in_views()
-    size = bench.bytes or (
-        suite.bytes(outs, ins, **live.params)
-        if suite.bytes
-        else sum(distinct_bytes(view) for view in (*outs, *ins) if view is not None)
-    )
-    flops = bench.flops or (suite.flops(outs, ins, **live.params) if suite.flops else None)
+    size, flops = traffic(suite, bench, outs, ins, live.params)
 
     first = operator.prepare(outs, ins, live.params)
     first.run()

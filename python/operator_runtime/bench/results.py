@@ -1,8 +1,9 @@
 """Results as files: Google Benchmark's JSON schema, read back by `oprt compare` and `oprt report`, and by its own
 tools.
 
-One entry for each point, provider and cache state, named op/dtype/what/provider/cold. Beyond the schema's fields an
-entry has user counters (numbers, as Google Benchmark's): bytes, spread, copy_share, correct.
+One entry for each point, provider and cache state, named op/dtype/what/provider/cold; on a GPU also .../provider/host,
+what the host spends on a call. Beyond the schema's fields an entry has user counters (numbers, as Google Benchmark's):
+bytes, spread, copy_share, correct.
 """
 
 import datetime
@@ -93,9 +94,13 @@ def entries(point):
                 entry["items_per_second"] = point.flops / timing.median
             if provider == "oprt":
                 entry["correct"] = not point.complaints
-                if state == "cold":
+                if state == "cold" and point.copy_share:
                     entry["copy_share"] = point.copy_share
             yield entry
+    for provider, seconds in point.host.items():
+        name = f"{point.name}/{provider}/host"
+        entry = {"name": name, "run_name": name, "run_type": "iteration", "real_time": seconds * 1e9}
+        yield {**entry, "cpu_time": seconds * 1e9, "time_unit": "ns", "label": "time of the host"}
     for peer, why in point.missing.items():
         name = f"{point.name}/{peer}/cold"
         yield {"name": name, "run_name": name, "run_type": "iteration", "error_occurred": True, "error_message": why}

@@ -1,10 +1,13 @@
 """`oprt bench`: every point of the operators' benchmarks, one row each, as soon as it is measured."""
 
 import collections
+import dataclasses
+import functools
 import importlib.util
+from collections.abc import Callable
 
 from operator_runtime import OperatorRuntimeError
-from operator_runtime.bench import points, results, timing
+from operator_runtime.bench import gpu_points, points, results, timing
 from operator_runtime.cli.files import check_folder, write_json
 from operator_runtime.cli.usage import check_backend, check_names, console, one_of, refuse
 from operator_runtime.testing.items import benchmarks
@@ -12,7 +15,7 @@ from operator_runtime.testing.load import suites
 
 PEERS = ("torch", "numpy", points.LIBRARY)
 LEGEND = """
-time     median with cold caches; ± is half the distance between the quartiles; hot is the same call over and over
+time     median with cold caches; ± is half the distance between the quartiles; {last}
 of copy  1.00 is as fast as copying as many bytes in this run
 a peer   how many times as fast as the peer oprt is
 *        faster than memory can be: some of it came from a cache"""
@@ -22,9 +25,9 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
     check_names(ops, dtypes)
     one_of("peer", peers, PEERS)
     backend = check_backend(backend)
-    if backend not in (None, "cpu"):
-        refuse(f"bench measures the cpu; for {backend} there is no clock yet.")
     peers = list(peers or ())
+    if backend == "nvidia" and peers:
+        refuse("on a GPU bench has no peers; `./dev gpu bench` compares with other libraries.")
     for peer in peers:
         if peer != points.LIBRARY and importlib.util.find_spec(peer) is None:
             refuse(f"{peer} is not installed: pip install {peer}.")
@@ -41,23 +44,17 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
         check_folder(json)
     if not chosen:
         refuse(f"nothing ran: no benchmark matches {filter!r}." if filter else "nothing ran: no benchmark.")
-    clock = timing.self_test()
-    console.print(f"clock: a spin of {clock.took * 1e3:.3f} ms came out as {clock.said * 1e3:.3f} ms", highlight=False)
-    if not clock.right:
-        console.print("[red]That is more than 2 % off: the clock cannot be trusted here, and nothing was measured.[/]")
+    machine = gpu(rounds) if backend == "nvidia" else cpu(peers, rounds, backend)
+    if machine is None:
         return 1
-    if not clock.quiet:
-        console.print("[yellow]It was meant to be 5 ms: the machine is busy, so trust no small difference.[/]")
-    evict = timing.Evictor()
-    ceiling = points.dram_ceiling()
-    console.print(f"copy that no cache holds: {ceiling / 1e9:.1f} GB/s (read + write)\n", highlight=False)
+    console.print(f"copy that no cache holds: {machine.ceiling / 1e9:.1f} GB/s (read + write)\n", highlight=False)
 
     width = max(len(name) for _, name, _, _ in chosen)
-    print_row("operator/dtype/point", width, *HEADINGS, *peers, "hot")
+    print_row("operator/dtype/point", width, *HEADINGS, *peers, machine.last)
     done, complaints = [], []
     for op, name, d, bench in chosen:
         try:
-            point = points.run(op, name, d, bench, backend, peers, evict, rounds)
+            point = machine.measure(op, name, d, bench)
         except OperatorRuntimeError as refusal:
             complaints.append(f"{name} was refused: {refusal}")
             continue
@@ -66,22 +63,54 @@ def run(ops, backend, dtypes, filter, json, peers, rounds):
             break
         done.append(point)
         complaints += [f"{name} is wrong, so its speed means nothing:\n{text}" for text in point.complaints]
-        print_row(name, width, *figures(point, peers, ceiling), style="red" if point.complaints else None)
-    console.print(LEGEND, markup=False, highlight=False)
+        print_row(name, width, *figures(point, peers, machine.ceiling), style="red" if point.complaints else None)
+    console.print(LEGEND.format(last=LAST[machine.last]), markup=False, highlight=False)
     for sentence in silent_peers(done):
         console.print(sentence, markup=False, highlight=False)
     for complaint in complaints:
         console.print(f"\n{complaint}", markup=False, highlight=False)
     if json:
-        extra = {
-            "dram_bytes_per_second": ceiling,
-            "clock_said": clock.said,
-            "clock_took": clock.took,
-            "rounds": rounds,
-            "peers": peers,
-        }
+        extra = {"dram_bytes_per_second": machine.ceiling, "rounds": rounds, "peers": peers, **machine.context}
         write_json(json, results.document(done, extra))
     return 1 if complaints else 0
+
+
+LAST = {
+    "hot": "hot is the same call over and over",
+    "host": "host is what submitting a call takes",
+}
+
+
+@dataclasses.dataclass
+class Machine:
+    """What a backend is measured with."""
+
+    measure: Callable  # (op, name, d, bench) -> Point
+    ceiling: float  # bytes per second of a copy in memory
+    last: str  # the heading of the last column, one of LAST
+    context: dict  # for the file
+
+
+def cpu(peers, rounds, backend):
+    """None, and a sentence, where the clock cannot be trusted."""
+    clock = timing.self_test()
+    console.print(f"clock: a spin of {clock.took * 1e3:.3f} ms came out as {clock.said * 1e3:.3f} ms", highlight=False)
+    if not clock.right:
+        console.print("[red]That is more than 2 % off: the clock cannot be trusted here, and nothing was measured.[/]")
+        return None
+    if not clock.quiet:
+        console.print("[yellow]It was meant to be 5 ms: the machine is busy, so trust no small difference.[/]")
+    measure = functools.partial(points.run, backend=backend, peers=peers, evict=timing.Evictor(), rounds=rounds)
+    context = {"clock_said": clock.said, "clock_took": clock.took}
+    return Machine(measure, points.dram_ceiling(), "hot", context)
+
+
+def gpu(rounds):
+    """The first GPU."""
+    machine = gpu_points.Machine(rounds)
+    context = gpu_points.device_info()
+    console.print(", ".join(context.values()) or "a GPU of which nvidia-smi says nothing", highlight=False)
+    return Machine(machine.point, machine.ceiling(), "host", context)
 
 
 def silent_peers(done):
@@ -115,7 +144,7 @@ def figures(point, peers, ceiling):
         f"{point.rate() / 1e9:.2f}{cached}",
         f"{point.copy_share:.2f}",
         *(f"{point.against(peer):.2f}x" if peer in point.cold else "-" for peer in peers),
-        duration(point.hot[points.OWN].median),
+        duration(point.hot[points.OWN].median if point.hot else point.host[points.OWN]),
     )
 
 

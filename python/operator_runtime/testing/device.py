@@ -73,10 +73,17 @@ class OnDevice:
     def kernel(self):
         return self._prepared.kernel
 
-    def run(self):
+    def upload(self):
         for mirror in self._mirrors.values():
             mirror.to_device()
+
+    def launch(self):
+        """The call alone."""
         self._prepared.run()
+
+    def run(self):
+        self.upload()
+        self.launch()
         for mirror in self._mirrors.values():
             mirror.to_host()
 
