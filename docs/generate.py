@@ -1,5 +1,6 @@
 """Writes what the documents say of every operator: docs/operators.md (contracts and C functions, from the headers), the
-README's table of operators and backends (from the files in each folder) and docs/cpu-speed.md (from what was measured).
+README's table of operators and backends (from the files in each folder), docs/cpu-speed.md and docs/gpu-speed.md (from
+what was measured).
 
     python docs/generate.py            rewrites them
     python docs/generate.py --check    exits 1 where one is not what the tree says
@@ -10,6 +11,7 @@ import re
 import sys
 
 import cpu_speed
+import gpu_speed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "operators.md"
@@ -70,6 +72,9 @@ def main():
     wanted = {PAGE: page()} | {r: with_table(r.read_text()) for r in READMES if r.exists()}
     if measured := cpu_speed.newest():
         wanted[cpu_speed.PAGE] = cpu_speed.page(measured)
+    measured, before = gpu_speed.newest()
+    if measured:
+        wanted[gpu_speed.PAGE] = gpu_speed.page(measured, before)
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:] and stale:
         names = ", ".join(str(path.relative_to(ROOT)) for path in stale)

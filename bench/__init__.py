@@ -1,0 +1,1 @@
+"""oprt next to other libraries: `python -m bench.gpu`, the comparison on an NVIDIA GPU."""

@@ -1,0 +1,41 @@
+"""Compiles what the comparison will need, in many processes at once: torch.compile's and Triton's kernels go to their
+caches on disk, the CUDA kernels into their library."""
+
+import importlib
+import multiprocessing
+import os
+
+COMPILING = {"compile": "compiled", "triton": "triton_kernels"}
+
+
+def prepare():
+    import torch
+
+    torch.set_grad_enabled(False)
+
+
+def compile_point(line, names):
+    """Calls each once. What fails here fails again, and is reported, where it is measured."""
+    import torch
+
+    from bench import operands
+
+    point = operands.Point(line)
+    one = operands.make(torch, point, "cuda")
+    for name in names:
+        try:
+            importlib.import_module(f"bench.peers.{COMPILING[name]}").make(point, one.outs, one.ins)()
+            torch.cuda.synchronize()
+        except Exception:
+            continue
+    del one
+    torch.cuda.empty_cache()
+
+
+def warm(lines, peer_names):
+    names = [name for name in peer_names if name in COMPILING]
+    if not names:
+        return
+    processes = max(min(len(os.sched_getaffinity(0)) - 2, len(lines)), 1)
+    with multiprocessing.get_context("spawn").Pool(processes, prepare) as pool:
+        pool.starmap(compile_point, [(line, names) for line in lines], chunksize=1)
