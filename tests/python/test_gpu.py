@@ -2,11 +2,14 @@
 
 import functools
 
+import ml_dtypes
 import numpy as np
 import operator_runtime as ort
 import pytest
 from operator_runtime import _native
 from operator_runtime.testing.device import OnDevice
+from operator_runtime.testing.dtypes import name_of
+from operator_runtime.testing.layout import filled
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +85,33 @@ def test_add_rmsnorm_is_vector_add_then_rmsnorm():
         run("add_rmsnorm", [out, residual], [x, r, gamma])
         assert residual.tobytes() == total.tobytes()
         assert out.tobytes() == composed.tobytes()
+
+
+def placed(values, dtype, offset):
+    """The values so many elements past an aligned address."""
+    memory = filled(values.size + offset, name_of(dtype))
+    view = memory[offset:].reshape(values.shape)
+    view[...] = values
+    return view
+
+
+@pytest.mark.parametrize("algorithm", ["library", "auto", "tiled"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("odd", ["out", "a", "b", "bias"])
+def test_c07_a_product_with_one_odd_operand(odd, dtype, algorithm):
+    """Every operand but one at an aligned address. cuBLASLt refuses a bias that is the odd one."""
+    rng = np.random.default_rng(5)
+    for m, n, k in ((31, 2, 6), (6, 2, 22), (5, 7, 9), (64, 16, 32), (130, 264, 72)):
+        a, b, bias = (rng.integers(-2, 3, shape).astype(dtype) for shape in ((m, k), (k, n), (n,)))
+        right = a.astype(np.float32) @ b.astype(np.float32) + bias.astype(np.float32)
+        for offset in (1, 2, 3, 7):
+            at = {name: offset if name == odd else 0 for name in ("out", "a", "b", "bias")}
+            out = placed(np.zeros((m, n)), dtype, at["out"])
+            ins = [placed(values, dtype, at[name]) for name, values in (("a", a), ("b", b), ("bias", bias))]
+            try:
+                run("matmul", [out], ins, algorithm=algorithm)
+            except ort.OperatorRuntimeError as refusal:
+                if algorithm != "library" or "expected a library" not in str(refusal):
+                    raise
+                pytest.skip(str(refusal))
+            np.testing.assert_array_equal(out.astype(np.float32), right.astype(dtype).astype(np.float32))

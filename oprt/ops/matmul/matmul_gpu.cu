@@ -59,7 +59,14 @@ Status run_library(const MatmulPlan& p, const Call& call) {
   if (preparing_on == kNotPreparing) {
     const DeviceScope scope(call.device);
     OPRT_TRY(gpu_status("matmul", scope.error()));
-    OPRT_TRY(run_library_product(*p.library, p, call, workspace));
+    Call moved = call;
+    if (p.has_bias && !leaves_sums(*p.library) && !is_aligned(call.data[3])) {
+      const auto bytes = static_cast<size_t>(p.n * size_of(p.dtype));
+      OPRT_TRY(gpu_status("matmul", cudaMemcpyAsync(workspace, call.data[3], bytes, cudaMemcpyDeviceToDevice,
+                                                    static_cast<cudaStream_t>(call.stream))));
+      moved.data[3] = workspace;
+    }
+    OPRT_TRY(run_library_product(*p.library, p, moved, workspace));
   }
   if (!leaves_sums(*p.library)) return {};
   return with_float(p.dtype, [&](auto t) {

@@ -101,9 +101,22 @@ const Library& library() {
   return found;
 }
 
+// A status of cuBLASLt, in its manual's words.
 Status lt_status(int status) {
-  if (status == 0) return {};
-  return fail(OPRT_ERR_RUNTIME, "matmul", "cuBLASLt failed with status " + std::to_string(status));
+  const auto say = [](oprt_status_t code, const char* what) {
+    return fail(code, "matmul", std::string("cuBLASLt: ") + what);
+  };
+  switch (status) {
+    case 0: return {};
+    case 1: return say(OPRT_ERR_RUNTIME, "the library was not initialised (status 1)");
+    case 3: return say(OPRT_ERR_OUT_OF_MEMORY, "it could not allocate what it needs (status 3)");
+    case 7: return say(OPRT_ERR_RUNTIME, "a parameter is invalid (status 7)");
+    case 8: return say(OPRT_ERR_NOT_SUPPORTED, "the device lacks a feature that the product needs (status 8)");
+    case 13: return say(OPRT_ERR_RUNTIME, "the product failed on the device (status 13)");
+    case 14: return say(OPRT_ERR_RUNTIME, "an error of its own (status 14)");
+    case 15: return say(OPRT_ERR_NOT_SUPPORTED, "this product is not supported (status 15)");
+    default: return say(OPRT_ERR_RUNTIME, ("status " + std::to_string(status)).c_str());
+  }
 }
 
 // The current device's handle, made once.
@@ -154,7 +167,8 @@ struct LibraryProduct {
   Product product = nullptr;
   Layout a = nullptr, b = nullptr, out = nullptr;  // of the library's product: its a is our b
   bool sums = false;
-  size_t sum_bytes = 0, own_bytes = 0;
+  // Of the workspace: what comes before the library's own part, f32 sums or room for a bias, and that part.
+  size_t front_bytes = 0, own_bytes = 0;
   Algorithm algorithms[2] = {};  // for any addresses; for multiples of 16 bytes
   Status set_up(const MatmulPlan& plan, int device);
 
@@ -209,7 +223,9 @@ Status LibraryProduct::set_up(const MatmulPlan& plan, int device) {
   else
     fits = fits && store(plan.out, plan.m, plan.n, batch_stride(0), &to) && !to.turned;
   if (!fits) return {};
-  if (sums) sum_bytes = static_cast<size_t>(plan.m * plan.n * plan.batch.count) * sizeof(float);
+  if (sums) front_bytes = static_cast<size_t>(plan.m * plan.n * plan.batch.count) * sizeof(float);
+  if (!sums && plan.has_bias) front_bytes = static_cast<size_t>(plan.n * size_of(plan.dtype));
+  front_bytes = (front_bytes + kLibraryAlignment - 1) / kLibraryAlignment * kLibraryAlignment;
 
   OPRT_TRY(handle_of(device, &handle));
   OPRT_TRY(lt_status(lib.product_create(&product, plan.allow_tf32 ? kComputeTf32 : kComputeF32, CUDA_R_32F)));
@@ -243,10 +259,7 @@ Status make_library_product(const MatmulPlan& plan, int device, std::shared_ptr<
 
 bool leaves_sums(const LibraryProduct& product) { return product.sums; }
 
-size_t library_workspace_bytes(const LibraryProduct& product) {
-  const size_t sums = (product.sum_bytes + kLibraryAlignment - 1) / kLibraryAlignment * kLibraryAlignment;
-  return sums + product.own_bytes;
-}
+size_t library_workspace_bytes(const LibraryProduct& product) { return product.front_bytes + product.own_bytes; }
 
 Status run_library_product(const LibraryProduct& p, const MatmulPlan& plan, const Call& call, void* workspace) {
   const Library& lib = library();
@@ -257,7 +270,6 @@ Status run_library_product(const LibraryProduct& p, const MatmulPlan& plan, cons
   const void* b = at(plan.a_operand);
   void* out = p.sums ? workspace : at(0);
   const bool aligned = is_aligned(a) && is_aligned(b) && is_aligned(out);
-  const size_t sums = library_workspace_bytes(p) - p.own_bytes;
 
   // The bias's address is the product's attribute; a call with one takes a product of its own, for other threads' sake.
   Product own = nullptr;
@@ -277,7 +289,7 @@ Status run_library_product(const LibraryProduct& p, const MatmulPlan& plan, cons
   }
   const float one = 1.0f, zero = 0.0f;
   const int status = lib.multiply(p.handle, own ? own : p.product, &one, a, p.a, b, p.b, &zero, out, p.out, out, p.out,
-                                  &p.algorithms[aligned], static_cast<char*>(workspace) + sums, p.own_bytes,
+                                  &p.algorithms[aligned], static_cast<char*>(workspace) + p.front_bytes, p.own_bytes,
                                   static_cast<cudaStream_t>(call.stream));
   if (own) lib.product_destroy(own);
   return lt_status(status);

@@ -20,7 +20,8 @@ const std::string& why_no_gpu_library();
 Status make_library_product(const MatmulPlan& plan, int device, std::shared_ptr<const LibraryProduct>* product);
 
 // Whether the product leaves f32 sums, [batch, m, n], at the beginning of the workspace: bias and activation are then
-// still to come. Else it writes out, with the bias added.
+// still to come. Else it writes out, with the bias added: that must then lie at a multiple of 16 bytes, whatever the
+// others do, and one that does not has room at the beginning of the workspace.
 bool leaves_sums(const LibraryProduct& product);
 
 size_t library_workspace_bytes(const LibraryProduct& product);
