@@ -2,6 +2,7 @@
 // for core/backend.h.
 #include <atomic>
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "oprt/core/backend.h"
@@ -44,8 +45,14 @@ Status on_device(const char* what, int32_t index, Body&& body) {
 
 class GpuEvent final : public oprt_event {
  public:
-  GpuEvent(oprt_device_t device, cudaEvent_t event) : oprt_event(device), event_(event) {}
-  ~GpuEvent() override { cudaEventDestroy(event_); }
+  using oprt_event::oprt_event;
+  ~GpuEvent() override {
+    if (event_) cudaEventDestroy(event_);
+  }
+
+  Status create() {
+    return on_device("event_create", device.index, [&] { return cudaEventCreate(&event_); });
+  }
 
   Status record(oprt_stream_t stream) override {
     OPRT_TRY(on_device("event_record", device.index, [&] { return cudaEventRecord(event_, native(stream)); }));
@@ -76,7 +83,7 @@ class GpuEvent final : public oprt_event {
   }
 
  private:
-  cudaEvent_t event_;
+  cudaEvent_t event_ = nullptr;
   std::atomic<bool> recorded_{false};
 };
 
@@ -130,9 +137,9 @@ class GpuDriver final : public Driver {
   }
 
   Status event_create(int32_t index, oprt_event** event) override {
-    cudaEvent_t native_event = nullptr;
-    OPRT_TRY(on_device("event_create", index, [&] { return cudaEventCreate(&native_event); }));
-    *event = new GpuEvent({OPRT_GPU_BACKEND, index}, native_event);
+    auto made = std::make_unique<GpuEvent>(oprt_device_t{OPRT_GPU_BACKEND, index});
+    OPRT_TRY(made->create());
+    *event = made.release();
     return {};
   }
 

@@ -20,12 +20,23 @@ size_t rounded(size_t bytes) { return (bytes + kGranularity - 1) / kGranularity 
 
 class GpuPool final : public oprt_memory_pool {
  public:
-  GpuPool(oprt_device_t device, uint64_t limit_bytes, cudaMemPool_t pool)
-      : oprt_memory_pool(device), limit_(limit_bytes), pool_(pool) {}
+  GpuPool(oprt_device_t device, uint64_t limit_bytes) : oprt_memory_pool(device), limit_(limit_bytes) {}
 
   ~GpuPool() override {
+    if (!pool_) return;
     const DeviceScope scope(device.index);
     cudaMemPoolDestroy(pool_);
+  }
+
+  Status create() {
+    const DeviceScope scope(device.index);
+    OPRT_TRY(gpu_status("memory_pool_create", scope.error()));
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location = {cudaMemLocationTypeDevice, device.index};
+    properties.maxSize = limit_;
+    OPRT_TRY(gpu_status("memory_pool_create", cudaMemPoolCreate(&pool_, &properties)));
+    return set_release_threshold(UINT64_MAX);
   }
 
   Status alloc(size_t bytes, oprt_stream_t stream, void** data) override {
@@ -47,7 +58,10 @@ class GpuPool final : public oprt_memory_pool {
       return out_of_memory(bytes);
     }
     OPRT_TRY(gpu_status("memory_pool_alloc", error));
+    const auto give_back = [stream](void* b) { cudaFreeAsync(b, static_cast<cudaStream_t>(stream)); };
+    std::unique_ptr<void, decltype(give_back)> owner(block, give_back);  // where the books have no memory left
     blocks_[block] = {rounded(bytes), {}};
+    owner.release();
     used_ += rounded(bytes);
     used_peak_ = std::max(used_peak_, used_);
     allocations_ += 1;
@@ -118,10 +132,14 @@ class GpuPool final : public oprt_memory_pool {
     return value;
   }
 
-  // What is submitted to `after` from now on waits for what `before` holds now.
-  Status order(oprt_stream_t before, oprt_stream_t after) const {
+  // What is submitted to `after` from now on waits for what `before` holds now; the caller does where there is no
+  // event.
+  static Status order(oprt_stream_t before, oprt_stream_t after) {
     cudaEvent_t event = nullptr;
-    OPRT_TRY(gpu_status("memory_pool_free", cudaEventCreateWithFlags(&event, cudaEventDisableTiming)));
+    if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) {
+      cudaGetLastError();
+      return gpu_status("memory_pool_free", cudaStreamSynchronize(static_cast<cudaStream_t>(before)));
+    }
     cudaError_t error = cudaEventRecord(event, static_cast<cudaStream_t>(before));
     if (error == cudaSuccess) error = cudaStreamWaitEvent(static_cast<cudaStream_t>(after), event, 0);
     cudaEventDestroy(event);  // the wait stands
@@ -142,24 +160,16 @@ class GpuPool final : public oprt_memory_pool {
   std::mutex mutex_;
   std::unordered_map<void*, Block> blocks_;  // in use
   const uint64_t limit_;                     // bytes; 0: none
-  const cudaMemPool_t pool_;
+  cudaMemPool_t pool_ = nullptr;
   uint64_t used_ = 0, used_peak_ = 0, allocations_ = 0, hits_ = 0;
 };
 
 }  // namespace
 
 Status make_gpu_pool(oprt_device_t device, uint64_t limit_bytes, oprt_memory_pool** pool) {
-  const DeviceScope scope(device.index);
-  OPRT_TRY(gpu_status("memory_pool_create", scope.error()));
-  cudaMemPoolProps properties = {};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location = {cudaMemLocationTypeDevice, device.index};
-  properties.maxSize = limit_bytes;
-  cudaMemPool_t made = nullptr;
-  OPRT_TRY(gpu_status("memory_pool_create", cudaMemPoolCreate(&made, &properties)));
-  auto owner = std::make_unique<GpuPool>(device, limit_bytes, made);
-  OPRT_TRY(owner->set_release_threshold(UINT64_MAX));
-  *pool = owner.release();
+  auto made = std::make_unique<GpuPool>(device, limit_bytes);
+  OPRT_TRY(made->create());
+  *pool = made.release();
   return {};
 }
 
