@@ -47,8 +47,8 @@ def chosen(options, document):
     return [line for line in lines[:: options.every][i - 1 :: n] if line["name"] not in have]
 
 
-def row(point):
-    """A line for the terminal."""
+def row(point, seconds):
+    """A line for the terminal; seconds: what measuring it took."""
     own = point.cold.get("oprt")
     if not own:
         return f"{point.name:44} oprt did not run: {point.missing['oprt']}"
@@ -57,7 +57,7 @@ def row(point):
     if point.peers():
         best = min(point.peers(), key=lambda name: point.cold[name].median)
         text += f"  {point.against(best):5.2f}x {best}"
-    return text + ("  WRONG" if point.complaints else "")
+    return f"{text}  [{seconds:.1f} s]" + ("  WRONG" if point.complaints else "")
 
 
 def save(path, document, points, extra):
@@ -117,6 +117,7 @@ def main():
         if time.monotonic() - start > 60 * options.minutes:
             print(f"{options.minutes:g} minutes are over, {len(lines) - i} points are left: the same command goes on")
             break
+        began = time.monotonic()
         try:
             point = gpu.point(line)
         except Exception as why:  # memory ran out, say; after an error that the GPU keeps, every point ends here
@@ -124,7 +125,7 @@ def main():
             failed += 1
             continue
         points.append(point)
-        print(row(point), flush=True)
+        print(row(point, time.monotonic() - began), flush=True)
         for complaint in point.complaints:
             wrong += 1
             print(complaint, flush=True)
