@@ -239,6 +239,7 @@ bool bind(Binder& b, bool returns) {
   Decoded& d = b.out;
   take_order(b);
   const ptx::Space space = take_space(b);
+  if (b.site.scope == Scope::none) take_scope(b);  // the toolkit's headers write atom.global.sys.add.u32
   const int op = b.take_one({kOps[0], kOps[1], kOps[2], kOps[3], kOps[4], kOps[5], kOps[6], kOps[7], kOps[8], kOps[9]});
   if (op < 0) return b.fail("is no atomic operation that the virtual GPU knows");
   if (b.site.order == Order::weak) take_order(b);  // cooperative groups write atom.add.release.gpu.u32

@@ -53,5 +53,6 @@ int main() {
   }
   CUDA(cudaFree(dx));
   CUDA(cudaFree(dy));
+  print_bits("y", y.data(), y.size());
   std::printf("async_copy: %d tiles\n", tiles);
 }

@@ -29,6 +29,7 @@ struct Results {
   unsigned long long sum;
   double total;
   int low, high;
+  int whole_system, by_block;
   unsigned bits_or, bits_and, bits_xor, wraps, down, exchanged;
   float largest;
 };
@@ -37,6 +38,8 @@ __global__ void all_kinds(Results* r) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   atomicAdd(&r->sum, 1ull + i);
   atomicAdd(&r->total, 0.25);
+  atomicAdd_system(&r->whole_system, 3);
+  atomicMax_block(&r->by_block, threadIdx.x);  // every block ends with the same
   atomicMin(&r->low, 500 - i);
   atomicMax(&r->high, i);
   atomicOr(&r->bits_or, 1u << (i % 32));
@@ -73,6 +76,7 @@ int main() {
   CUDA(cudaMemcpy(&r, device_results, sizeof r, cudaMemcpyDeviceToHost));
   EXPECT(r.sum == 500500);
   EXPECT(r.total == 250.0);
+  EXPECT(r.whole_system == 3000 && r.by_block == 249);
   EXPECT(r.low == -499 && r.high == 999);
   EXPECT(r.bits_or == ~0u && r.bits_and == ~31u);
   unsigned exclusive = 0;
@@ -86,5 +90,6 @@ int main() {
   CUDA(cudaFree(device_data));
   CUDA(cudaFree(device_bins));
   CUDA(cudaFree(device_results));
+  print_bits("bins", bins, 256);
   std::printf("atomics: sum %llu, largest %.0f\n", r.sum, r.largest);
 }

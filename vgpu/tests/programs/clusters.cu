@@ -88,5 +88,7 @@ int main() {
   CUDA(cudaFree(device_bins));
   CUDA(cudaFree(device_x));
   CUDA(cudaFree(device_sums));
+  print_bits("bins", counted.data(), counted.size());
+  print_bits("sums", sums.data(), sums.size());
   std::printf("clusters: %d values counted, first row %.0f\n", n, sums[0]);
 }

@@ -30,6 +30,7 @@ int main() {
   polynomial<<<3, 128>>>(dy, dx, n);  // with the initial values
   CUDA(cudaMemcpy(y.data(), dy, n * sizeof(double), cudaMemcpyDeviceToHost));
   for (int i = 0; i < n; ++i) EXPECT(y[i] == 1 + x[i] * (0.5 + 0.25 * x[i]));
+  print_bits("square", y.data(), n);
 
   const double cubic[4] = {-2, 0, 3, 0.125};
   const int three = 3;
@@ -38,6 +39,7 @@ int main() {
   polynomial<<<3, 128>>>(dy, dx, n);
   CUDA(cudaMemcpy(y.data(), dy, n * sizeof(double), cudaMemcpyDeviceToHost));
   for (int i = 0; i < n; ++i) EXPECT(y[i] == -2 + x[i] * (x[i] * (3 + x[i] * 0.125)));
+  print_bits("cubic", y.data(), n);
 
   int counted;
   CUDA(cudaMemcpyFromSymbol(&counted, calls, sizeof counted));

@@ -81,5 +81,7 @@ int main() {
   CUDA(cudaMemcpy(&result, total, sizeof result, cudaMemcpyDeviceToHost));
   EXPECT(result == expected);
   for (int* pointer : {device_x, sums, scans, ranks, total}) CUDA(cudaFree(pointer));
+  print_bits("sums", host_sums.data(), host_sums.size());
+  print_bits("scans", host_scans.data(), host_scans.size());
   std::printf("cooperative_groups: total %d\n", result);
 }

@@ -63,6 +63,7 @@ int main() {
   CUDA(cudaMemcpy(out.data(), device_out, n * sizeof(float), cudaMemcpyDeviceToHost));
   for (int i = 0; i < n; ++i) EXPECT(out[i] == (which[i] == 0 ? i + 3.f : which[i] == 1 ? i - 3.f : i * 3.f));
 
+  print_bits("by table", out.data(), n);
   build<<<1, 128>>>(shapes, n);
   measure<<<1, 128>>>(device_out, shapes, n);
   CUDA(cudaMemcpy(out.data(), device_out, n * sizeof(float), cudaMemcpyDeviceToHost));
@@ -70,5 +71,6 @@ int main() {
   CUDA(cudaFree(device_which));
   CUDA(cudaFree(device_out));
   CUDA(cudaFree(shapes));
+  print_bits("areas", out.data(), n);
   std::printf("function_pointers: area %d is %.0f\n", n - 1, out[n - 1]);
 }

@@ -42,6 +42,7 @@ int main() {
     EXPECT(__low2float(result[i]) == __half2float(__float2half(low)));
     EXPECT(__high2float(result[i]) == __half2float(__float2half(high)));
   }
+  print_bits("fused", result.data(), pairs);
 
   const std::vector<float> in = {0.1f,    1.f / 3, 2049.f,   2051.f, -0.7f,    65519.f,
                                  65520.f, 1e-8f,   INFINITY, NAN,    3.141592f};
@@ -62,6 +63,7 @@ int main() {
   EXPECT(out[3 * n + 4] == 1.5f && out[3 * n + 9] == 1.5f);  // the maximum with a NaN is the other
   EXPECT(out[4 * n + 9] == 1.f && out[4 * n + 4] == 2.f && out[4 * n] == 3.f);
   EXPECT(out[5 * n + 4] == -1.f && out[5 * n + 10] == 3.f);
+  print_bits("conversions", out.data(), out.size());
   for (void* pointer : {(void*)dx, (void*)dy, (void*)device_in, (void*)device_out}) CUDA(cudaFree(pointer));
   std::printf("half_types: pi is %.6f as bfloat16, %.6f as half\n", out[2 * n + 10], out[10]);
 }

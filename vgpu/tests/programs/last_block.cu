@@ -49,5 +49,6 @@ int main() {
   CUDA(cudaFree(dx));
   CUDA(cudaFree(parts));
   CUDA(cudaFree(total));
+  print_bits("sum", &result, 1);
   std::printf("last_block: sum %.2f\n", result);
 }

@@ -66,5 +66,6 @@ int main() {
   CUDA(cudaFree(in.ptr));
   CUDA(cudaFree(out.ptr));
   CUDA(cudaFree(image));
+  print_bits("stencil", back.data(), back.size());
   std::printf("pitched_memory: %d x %d x %d, %d twos\n", width, height, depth, twos);
 }

@@ -56,5 +56,6 @@ int main() {
   }
   CUDA(cudaFree(values));
   CUDA(cudaFree(arrays));
+  print_bits("sorted", host_arrays.data(), host_arrays.size());
   std::printf("recursion: ackermann(2, 3) = %d\n", host_values[3]);
 }

@@ -59,5 +59,6 @@ int main() {
   CUDA(cudaFree(dx));
   CUDA(cudaFree(device));
   CUDA(cudaFree(sums));
+  print_bits("scan", out.data(), n);
   std::printf("scan: total %lld\n", sum);
 }

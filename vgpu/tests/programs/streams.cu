@@ -53,6 +53,7 @@ int main() {
   CUDA(cudaEventQuery(stop));
 
   for (int i = 0; i < half; ++i) EXPECT(result[i] == 2 * host[i] + 3 * host[half + i]);
+  print_bits("halves", result, half);
   CUDA(cudaDeviceSynchronize());
   EXPECT(counted == 2);
   float milliseconds = -1;

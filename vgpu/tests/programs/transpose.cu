@@ -41,6 +41,7 @@ int main() {
   for (int r = 0; r < rows; ++r) {
     for (int c = 0; c < columns; ++c) EXPECT(out[c * rows + r] == in[r * columns + c]);
   }
+  print_bits("tiles", out.data(), rows * columns);
 
   const int bytes = side * side * int(sizeof(float));
   CUDA(cudaFuncSetAttribute(transpose_whole, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -53,5 +54,6 @@ int main() {
   EXPECT(attributes.sharedSizeBytes == kTile * (kTile + 1) * sizeof(float));
   CUDA(cudaFree(device_in));
   CUDA(cudaFree(device_out));
+  print_bits("whole", out.data(), side * side);
   std::printf("transpose: %d x %d, and %d bytes of shared memory\n", rows, columns, bytes);
 }

@@ -27,5 +27,6 @@ int main() {
   CUDA(cudaFree(da));
   CUDA(cudaFree(db));
   CUDA(cudaFree(dc));
+  print_bits("c", c.data(), n);
   std::printf("vector_add: c[%d] = %.1f\n", n - 1, c[n - 1]);
 }

@@ -64,5 +64,6 @@ int main() {
     EXPECT(out[32 * row++ + lane] == (lane < 16 ? 120 : 0));
   }
   CUDA(cudaFree(device));
+  print_bits("warp", out.data(), out.size());
   std::printf("warp_functions: sum of squares %d\n", out[0]);
 }

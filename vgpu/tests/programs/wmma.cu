@@ -51,6 +51,7 @@ double run() {
       if (i == j) trace += sum;
     }
   }
+  print_bits("c", c.data(), c.size());
   CUDA(cudaFree(da));
   CUDA(cudaFree(db));
   CUDA(cudaFree(dc));
