@@ -27,6 +27,9 @@ def arguments():
     parser.add_argument("--json", required=True, type=pathlib.Path, help="the result; points that it holds are kept")
     parser.add_argument("--part", default="1/1", help="i/n: every n-th point, from the i-th")
     parser.add_argument("--filter", default="", help="only points whose name has this text")
+    parser.add_argument(
+        "--names", type=pathlib.Path, help="a file with a name on each line: these points, in that order"
+    )
     parser.add_argument("--every", type=int, default=1, help="only every so many of them")
     parser.add_argument("--peers", default="torch,compile,triton,plain,liger,flashinfer")
     parser.add_argument(
@@ -44,6 +47,9 @@ def chosen(options, document):
     i, n = map(int, options.part.removeprefix(":").split("/"))
     have = {entry["name"].rsplit("/", 2)[0] for entry in document["benchmarks"]} if document else set()
     lines = [line for line in json.loads(POINTS.read_text()) if options.filter in line["name"]]
+    if options.names:
+        by_name = {line["name"]: line for line in lines}
+        lines = [by_name[name] for name in options.names.read_text().splitlines() if name in by_name]
     return [line for line in lines[:: options.every][i - 1 :: n] if line["name"] not in have]
 
 
