@@ -73,7 +73,13 @@ void bind_device_buffer(nb::module_& module) {
   nb::class_<DeviceBuffer>(module, "DeviceBuffer", "A block of memory on the first GPU; its contents are undefined.")
       .def(
           "__init__",
-          [](DeviceBuffer* self, size_t bytes) { new (self) DeviceBuffer(bytes, Device(OPRT_BACKEND_NVIDIA)); },
+          [](DeviceBuffer* self, size_t bytes) {
+            try {
+              new (self) DeviceBuffer(bytes, Device(OPRT_BACKEND_NVIDIA));
+            } catch (const Error& error) {
+              raise(error.status(), error.what());
+            }
+          },
           nb::arg("bytes"))
       .def(
           "copy_from",

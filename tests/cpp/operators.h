@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "oprt/core/half.h"
 #include "oprt/oprt.h"
 
 namespace oprt_test {
@@ -73,6 +74,15 @@ inline Example example(const Functions& op, int64_t rows = 4) {
   return {std::vector<Operand>(op.views.size(), x), {}, true};
 }
 
+// The same call of another float dtype; tables of rope are f32 always.
+inline Example with_dtype(const Functions& op, Example call, oprt_dtype_t dtype) {
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const bool table = std::strcmp(op.views[i], "cos") == 0 || std::strcmp(op.views[i], "sin") == 0;
+    if (call.operands[i].dtype == OPRT_DTYPE_F32 && !table) call.operands[i].dtype = dtype;
+  }
+  return call;
+}
+
 // An example with memory behind it. Each operand lies in the middle of its own buffer, which is filled: integers are 0
 // to 9, floats 0.5 to 2.75, outputs a byte that no result is made of.
 class Call {
@@ -90,7 +100,7 @@ class Call {
       bytes_.push_back(count * oprt_dtype_size(operand.dtype));
       buffers_.emplace_back(bytes_[i] + 2 * kMargin + kAlignment, kUnwritten);
       view.data = aligned(buffers_[i].data()) + kMargin;
-      if (static_cast<int>(i) >= op.outputs) fill(view, count);
+      if (static_cast<int>(i) >= op.outputs) fill(view, 0);
       views.push_back(view);
       data.push_back(view.data);
     }
@@ -117,6 +127,11 @@ class Call {
     workspace = workspace_memory_.data();
   }
 
+  // Gives the inputs other values of the same kind.
+  void refill(int seed) {
+    for (size_t i = static_cast<size_t>(op_.outputs); i < views.size(); ++i) fill(views[i], seed);
+  }
+
   // Every byte of every buffer, margins included.
   std::string memory() const {
     std::string all;
@@ -126,6 +141,8 @@ class Call {
 
   // The bytes of output i.
   std::string output(int i) const { return {static_cast<const char*>(data[i]), bytes_[i]}; }
+
+  size_t bytes(size_t i) const { return bytes_[i]; }  // of operand i
 
   std::vector<oprt_tensor_view_t> views;
   std::vector<const oprt_tensor_view_t*> pointers;  // what create is given: to `views`, or null
@@ -142,10 +159,19 @@ class Call {
     return pointer + (kAlignment - reinterpret_cast<uintptr_t>(pointer) % kAlignment) % kAlignment;
   }
 
-  static void fill(const oprt_tensor_view_t& view, int64_t count) {
+  static void fill(const oprt_tensor_view_t& view, int seed) {
+    int64_t count = 1;
+    for (int a = 0; a < view.ndim; ++a) count *= view.shape[a];
     for (int64_t i = 0; i < count; ++i) {
-      if (view.dtype == OPRT_DTYPE_F32) static_cast<float*>(view.data)[i] = 0.5f + 0.25f * static_cast<float>(i % 10);
-      if (view.dtype == OPRT_DTYPE_I64) static_cast<int64_t*>(view.data)[i] = i % 10;
+      const int64_t whole = (i + seed) % 10;
+      const float x = 0.5f + 0.25f * static_cast<float>(whole);
+      switch (view.dtype) {
+        case OPRT_DTYPE_F32: static_cast<float*>(view.data)[i] = x; break;
+        case OPRT_DTYPE_F16: static_cast<oprt::f16*>(view.data)[i] = oprt::narrow<oprt::f16>(x); break;
+        case OPRT_DTYPE_BF16: static_cast<oprt::bf16*>(view.data)[i] = oprt::narrow<oprt::bf16>(x); break;
+        case OPRT_DTYPE_I32: static_cast<int32_t*>(view.data)[i] = static_cast<int32_t>(whole); break;
+        case OPRT_DTYPE_I64: static_cast<int64_t*>(view.data)[i] = whole; break;
+      }
     }
   }
 

@@ -1,6 +1,9 @@
 """What a GPU does otherwise than the CPU: `pytest --backend nvidia`, on a GPU or on the virtual one."""
 
 import functools
+import os
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -115,3 +118,25 @@ def test_c07_a_product_with_one_odd_operand(odd, dtype, algorithm):
                     raise
                 pytest.skip(str(refusal))
             np.testing.assert_array_equal(out.astype(np.float32), right.astype(dtype).astype(np.float32))
+
+
+COPIES = """
+import operator_runtime as ort
+import numpy as np
+from operator_runtime.testing.device import OnDevice
+
+for count in (1, 7, 16, 4095, 4096, 4097, 16_384, 100_003):
+    src, dst = np.arange(count, dtype=np.float32), np.zeros(count, np.float32)
+    with OnDevice(lambda *views: ort.prepare_copy(*views, backend="nvidia"), [dst, src]) as prepared:
+        prepared.run()
+        assert prepared.kernel == "copy_cute", prepared.kernel
+    assert np.array_equal(src, dst), count
+"""
+
+
+def test_copy_by_cute_is_copy():
+    """In a process of its own: the choice is made once."""
+    if "copy_cute" not in _native.kernels("copy", "nvidia"):
+        pytest.skip("built without CuTe")
+    done = subprocess.run([sys.executable, "-c", COPIES], env=os.environ | {"OPRT_COPY": "cute"}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
