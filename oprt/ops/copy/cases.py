@@ -94,6 +94,7 @@ SUITE = Suite(
     benchmarks=benchmarks,
     dtypes=(*FLOATS, "i32", "i64"),
     in_place=((0, 0),),
+    foreign=("copy_cute",),
     numpy=numpy,
     torch=torch,
 )

@@ -1,7 +1,15 @@
 // copy on the GPU: the elementwise skeleton on integers of the elements' size, and a tiled transpose.
+#include <iterator>
+
 #include "oprt/device/elementwise.cuh"
 #include "oprt/ops/copy/copy.cuh"
 #include "oprt/ops/copy/copy_plan.h"
+#ifdef OPRT_HAS_CUTE
+#include <cstdlib>
+#include <cstring>
+
+#include "oprt/ops/copy/copy_cute.cuh"
+#endif
 
 namespace oprt {
 namespace {
@@ -32,11 +40,31 @@ Status run_transpose(const CopyPlan& plan, const Call& call) {
   return with_element(plan, [&](auto t) { return transpose<decltype(t)>("copy", plan.loop, call); });
 }
 
-constexpr Kernel<CopyPlan> kKernels[] = {{"copy_contiguous", run<LoopPath::kContiguous>},
-                                         {"copy_unaligned", run<LoopPath::kUnaligned>},
-                                         {"copy_rows", run<LoopPath::kRows>},
-                                         {"copy_strided", run<LoopPath::kStrided>},
-                                         {"copy_transpose", run_transpose}};
+#ifdef OPRT_HAS_CUTE
+Status run_cute(const CopyPlan& plan, const Call& call) {
+  const auto at = [&](int k) { return static_cast<char*>(call.data[k]) + plan.loop.offset[k] * plan.element_bytes; };
+  return copy_cute(call, at(0), at(1), plan.loop.count * plan.element_bytes);
+}
+
+bool wants_cute() {
+  static const bool wanted = [] {
+    const char* word = std::getenv("OPRT_COPY");
+    return word && std::strcmp(word, "cute") == 0;
+  }();
+  return wanted;
+}
+#endif
+
+constexpr Kernel<CopyPlan> kKernels[] = {
+    {"copy_contiguous", run<LoopPath::kContiguous>},
+    {"copy_unaligned", run<LoopPath::kUnaligned>},
+    {"copy_rows", run<LoopPath::kRows>},
+    {"copy_strided", run<LoopPath::kStrided>},
+    {"copy_transpose", run_transpose},
+#ifdef OPRT_HAS_CUTE
+    {"copy_cute", run_cute},
+#endif
+};
 constexpr int kTranspose = 4;
 
 Status choose(const CopyPlan& plan, const Call& call, const Kernel<CopyPlan>** kernel) {
@@ -44,6 +72,12 @@ Status choose(const CopyPlan& plan, const Call& call, const Kernel<CopyPlan>** k
   for (int k = 0; k < 2; ++k)
     data[k] = static_cast<const char*>(call.data[k]) + plan.loop.offset[k] * plan.element_bytes;
   const LoopPath path = path_for(plan.loop, data, plan.element_bytes, plan.element_bytes);
+#ifdef OPRT_HAS_CUTE
+  if (path == LoopPath::kContiguous && wants_cute()) {
+    *kernel = &kKernels[kTranspose + 1];
+    return {};
+  }
+#endif
   const bool transposes = path == LoopPath::kStrided && transposed_axis(plan.loop) >= 0;
   *kernel = &kKernels[transposes ? kTranspose : static_cast<int>(path)];
   return {};
@@ -51,6 +85,6 @@ Status choose(const CopyPlan& plan, const Call& call, const Kernel<CopyPlan>** k
 
 }  // namespace
 
-const Backend<CopyPlan> copy_gpu = {kKernels, 5, choose, nullptr};
+const Backend<CopyPlan> copy_gpu = {kKernels, static_cast<int>(std::size(kKernels)), choose, nullptr};
 
 }  // namespace oprt
