@@ -49,7 +49,8 @@ class Named:
         from operator_runtime.testing.call import Package
 
         package = Package(name)
-        self.name, self.operands, self.optional_inputs = name, package.operands, package.optional_inputs
+        self.name, self.backend = name, None
+        self.operands, self.optional_inputs = package.operands, package.optional_inputs
 
 
 @pytest.fixture(scope="module")
