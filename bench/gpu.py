@@ -43,6 +43,12 @@ def arguments():
     return parser.parse_args()
 
 
+def evenly(lines):
+    """In an order whose every beginning is spread over all of them: a run that ends early has seen every operator."""
+    bits = max(len(lines) - 1, 1).bit_length()
+    return [lines[i] for i in sorted(range(len(lines)), key=lambda i: int(f"{i:0{bits}b}"[::-1], 2))]
+
+
 def chosen(options, document):
     i, n = map(int, options.part.removeprefix(":").split("/"))
     have = {entry["name"].rsplit("/", 2)[0] for entry in document["benchmarks"]} if document else set()
@@ -50,7 +56,8 @@ def chosen(options, document):
     if options.names:
         by_name = {line["name"]: line for line in lines}
         lines = [by_name[name] for name in options.names.read_text().splitlines() if name in by_name]
-    return [line for line in lines[:: options.every][i - 1 :: n] if line["name"] not in have]
+    lines = lines[:: options.every][i - 1 :: n]
+    return [line for line in (lines if options.names else evenly(lines)) if line["name"] not in have]
 
 
 def row(point, seconds):
@@ -70,9 +77,10 @@ def save(path, document, points, extra):
     from operator_runtime.bench import results
     from operator_runtime.cli.files import write_json
 
+    from bench.merge import in_order
+
     fresh = results.document(points, extra)
-    if document:
-        fresh["benchmarks"] = document["benchmarks"] + fresh["benchmarks"]
+    fresh["benchmarks"] = in_order((document["benchmarks"] if document else []) + fresh["benchmarks"])
     write_json(path, fresh)
 
 

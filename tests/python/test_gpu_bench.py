@@ -166,7 +166,10 @@ def test_a_run_goes_on_where_it_was_and_parts_are_disjoint(tmp_path):
     whole = some()
     assert sorted(some(part="1/2") + some(part="2/2")) == sorted(whole)
     document = {"benchmarks": [{"name": f"{name}/oprt/cold"} for name in whole[:-3]]}
-    assert some(document) == whole[-3:]
+    assert sorted(some(document)) == sorted(whole[-3:])
+    assert {name.split("/")[0] for name in whole[: len(whole) // 5]} == set(suites())
+    entries = [{"name": f"{name}/oprt/cold"} for name in [*whole, "relu/f32/host"]]
+    assert [merge.point_of(e) for e in merge.in_order(entries)] == ["relu/f32/host", *(p["name"] for p in grid.grid())]
     (tmp_path / "names").write_text(f"{whole[9]}\n{whole[2]}\nno such point\n")
     assert some(names=tmp_path / "names") == [whole[9], whole[2]]
     assert all("odd" in name for name in some(filter="odd")) and len(some(every=10)) == -(-len(whole) // 10)
