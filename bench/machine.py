@@ -162,7 +162,7 @@ def ceiling_calls(kind, size, sets):
 
     parts = {"copy": 2, "two reads": 3, "read": 1}[kind]
     each = max(size // parts // 16 * 16, 16)
-    memory = [[torch.zeros(each // 4, device="cuda") for _ in range(parts)] for _ in range(sets)]
+    memory = [[torch.randn(each // 4, device="cuda") for _ in range(parts)] for _ in range(sets)]
     function = {"copy": "ceiling_copy", "two reads": "ceiling_two_reads", "read": "ceiling_read"}[kind]
     sink = [torch.zeros(4, device="cuda")] if kind == "read" else []
     found = {}
