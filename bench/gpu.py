@@ -102,7 +102,8 @@ def main():
     if options.compile != "no":
         building = threading.Thread(target=kernels.build)
         building.start()
-        warm.warm(lines, peer_names)
+        share = 60 * options.minutes * (1.0 if options.compile == "only" else 0.5)
+        warm.warm(lines, peer_names, start + share)
         building.join()
         print(f"compiled after {time.monotonic() - start:.0f} s", flush=True)
     if options.compile == "only":
