@@ -26,6 +26,17 @@ constexpr int kMaxClusterBlocks = 8;
 #define OPRT_CLUSTERS 0
 #endif
 
+#ifdef __CUDACC__
+// The first statement of every kernel. Kernels of one stream overlap at their ends (launch.cuh): the next may be placed
+// as soon as every block of this one runs, and waits here until this one has ended and its writes are visible.
+__device__ __forceinline__ void begin_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+#endif
+
 // A failed runtime call as a status; `what` is the operator or function it was made for. Nothing stays pending.
 inline Status gpu_status(const char* what, cudaError_t error) {
   if (error == cudaSuccess) return {};

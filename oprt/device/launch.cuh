@@ -10,14 +10,13 @@
 namespace oprt {
 
 struct LaunchShape {
-  int64_t blocks;           // along x, the only axis that carries data-sized counts
-  int threads;              // of a block
-  int cluster = 1;          // blocks of a cluster
-  size_t shared_bytes = 0;  // dynamic
+  int64_t blocks;   // along x, the only axis that carries data-sized counts
+  int threads;      // of a block
+  int cluster = 1;  // blocks of a cluster
 };
 
-// Done at create, so that a first execute may be captured into a graph: loads the kernel on the current device and
-// allows it the shared memory. Once per kernel and device (of up to 64), for the largest size any call asks for.
+// Done at create, so that a first execute may be captured into a graph: loads the kernel on the current device. Once
+// per kernel and device (of up to 64).
 inline Status load_kernel(const char* op, const void* kernel, std::atomic<uint64_t>& loaded, int device) {
   const uint64_t bit = uint64_t{1} << (device % 64);
   if (loaded.load(std::memory_order_acquire) & bit) return {};
@@ -26,6 +25,23 @@ inline Status load_kernel(const char* op, const void* kernel, std::atomic<uint64
   loaded.fetch_or(bit, std::memory_order_release);
   return {};
 }
+
+// An attribute of a device (of up to 64), asked for once.
+template <cudaDeviceAttr kAttribute>
+int device_attribute(int device) {
+  static std::atomic<int> known[64];  // the value and 1 more; 0: not asked yet
+  std::atomic<int>& here = known[device % 64];
+  int value = here.load(std::memory_order_relaxed);
+  if (value == 0) {
+    if (cudaDeviceGetAttribute(&value, kAttribute, device) != cudaSuccess) cudaGetLastError();
+    here.store(++value, std::memory_order_relaxed);
+  }
+  return value - 1;
+}
+
+// Whether a kernel may be placed while the one before it on the stream still runs: compute capability 9.0 and up. It
+// begins with begin_kernel(), so it touches no memory before the other has ended.
+inline bool overlaps_kernels(int device) { return device_attribute<cudaDevAttrComputeCapabilityMajor>(device) >= 9; }
 
 // launch<kernel>(op, call, shape, arguments...): at create, loads; at execute, launches.
 template <auto kKernel, class... Arguments>
@@ -41,30 +57,20 @@ Status launch(const char* op, const Call& call, const LaunchShape& shape, Argume
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
-  config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = static_cast<cudaStream_t>(call.stream);
-  cudaLaunchAttribute attribute = {};
+  cudaLaunchAttribute attributes[2] = {};
+  config.attrs = attributes;
+  if (overlaps_kernels(call.device)) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
   if (shape.cluster > 1) {
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = static_cast<unsigned>(shape.cluster);
-    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    config.attrs = &attribute;
-    config.numAttrs = 1;
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {static_cast<unsigned>(shape.cluster), 1, 1};
   }
   return gpu_status(op, cudaLaunchKernelEx(&config, kKernel, arguments...));
-}
-
-// An attribute of a device (of up to 64), asked for once.
-template <cudaDeviceAttr kAttribute>
-int device_attribute(int device) {
-  static std::atomic<int> known[64];  // the value and 1 more; 0: not asked yet
-  std::atomic<int>& here = known[device % 64];
-  int value = here.load(std::memory_order_relaxed);
-  if (value == 0) {
-    if (cudaDeviceGetAttribute(&value, kAttribute, device) != cudaSuccess) cudaGetLastError();
-    here.store(++value, std::memory_order_relaxed);
-  }
-  return value - 1;
 }
 
 // Blocks of `each` that cover `count`.

@@ -16,8 +16,9 @@ inline bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>
 
 //   path         when                                               a thread takes
 //   contiguous   all strides 1, every operand at a 16-byte address  pieces of 16 bytes
-//   unaligned    all strides 1                                      single elements, neighbours beside neighbours
-//   rows         the innermost axis fills a piece and has stride    one piece of a row
+//                (or less than a piece in all)
+//   unaligned    all strides 1                                      pieces of out's 16-byte words
+//   rows         the innermost axis fills a piece and has stride    the same, of a row
 //                1 (inputs: or 0)
 //   strided      anything else                                      one element
 enum class LoopPath { kContiguous, kUnaligned, kRows, kStrided };
@@ -26,6 +27,7 @@ enum class LoopPath { kContiguous, kUnaligned, kRows, kStrided };
 inline LoopPath loop_path(const Loop& loop, int64_t piece, const void* const* data) {
   if (is_contiguous(loop)) {
     bool aligned = true;
+    if (loop.count < piece) return LoopPath::kContiguous;
     for (int i = 0; i < loop.operands; ++i) aligned = aligned && is_aligned(data[i]);
     return aligned ? LoopPath::kContiguous : LoopPath::kUnaligned;
   }
@@ -44,16 +46,20 @@ inline bool rows_aligned(const Loop& loop, int operand, const void* first, int64
 }
 
 // The outer `rank` axes of a loop as one index, for kernels. U as Divider's: uint32_t where there are fewer than 2^31.
+// What belongs to an axis lies together: a kernel's first look at each 64 bytes of its arguments is a miss.
 template <class U, int kOperands>
 struct Nest {
+  struct Axis {
+    int64_t strides[kOperands];
+    Divider<U> length;
+  };
   int32_t rank;
-  Divider<U> lengths[OPRT_MAX_DIMS];
-  int64_t strides[kOperands][OPRT_MAX_DIMS];
+  Axis axes[OPRT_MAX_DIMS];
 
   Nest(const Loop& loop, int outer) : rank(outer) {
     for (int d = 0; d < outer; ++d) {
-      lengths[d] = Divider<U>(loop.shape[d]);
-      for (int k = 0; k < kOperands; ++k) strides[k][d] = loop.strides[k][d];
+      axes[d].length = Divider<U>(loop.shape[d]);
+      for (int k = 0; k < kOperands; ++k) axes[d].strides[k] = loop.strides[k][d];
     }
   }
 
@@ -61,12 +67,12 @@ struct Nest {
   OPRT_HOST_DEVICE void offsets(U index, int64_t (&at)[kOperands]) const {
     for (int k = 0; k < kOperands; ++k) at[k] = 0;
     for (int d = rank - 1; d > 0; --d) {
-      const U outside = lengths[d].divide(index);
-      for (int k = 0; k < kOperands; ++k) at[k] += static_cast<int64_t>(index) * strides[k][d];
+      const U outside = axes[d].length.divide(index);
+      for (int k = 0; k < kOperands; ++k) at[k] += static_cast<int64_t>(index) * axes[d].strides[k];
       index = outside;
     }
     if (rank > 0)
-      for (int k = 0; k < kOperands; ++k) at[k] += static_cast<int64_t>(index) * strides[k][0];
+      for (int k = 0; k < kOperands; ++k) at[k] += static_cast<int64_t>(index) * axes[0].strides[k];
   }
 };
 

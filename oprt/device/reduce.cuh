@@ -7,6 +7,7 @@
 //   Column    all of a block      the same lane of every warp, up to 16             in every thread, its column's
 //   cluster   all of a cluster    a value of each block, up to 8                    in every thread
 //
+// reduce is across_warps after across_lanes: first the neighbouring lanes that share a row, then what their warps have.
 // rank() and size() say which of a row's threads this one is. A group is made once in a kernel, before threads part.
 #pragma once
 
@@ -21,6 +22,9 @@ constexpr int kMaxWarps = kRowThreads / kLanes;
 
 struct Sum {
   __device__ float operator()(float low, float high) const { return low + high; }
+};
+struct Max {
+  __device__ float operator()(float low, float high) const { return fmaxf(low, high); }
 };
 
 // Any plain struct of 4-byte members.
@@ -55,8 +59,16 @@ struct Lanes {
   __device__ int row() const { return threadIdx.x / width; }  // of the block's
 
   template <class S, class Combine>
-  __device__ S reduce(const S& value, const Combine& combine) {
+  __device__ S across_lanes(const S& value, const Combine& combine) const {
     return reduce_lanes(value, width, combine);
+  }
+  template <class S, class Combine>
+  __device__ S across_warps(const S& value, const Combine&) {
+    return value;
+  }
+  template <class S, class Combine>
+  __device__ S reduce(const S& value, const Combine& combine) {
+    return across_lanes(value, combine);
   }
 };
 
@@ -67,28 +79,38 @@ struct Exchange {
   alignas(16) unsigned char halves[2][kBytes];
 };
 
-struct Block {
+// kThreads: of the block, or 0 where only the launch knows.
+template <int kThreads>
+struct BlockOf {
   using Shared = Exchange<kMaxWarps * 16>;
   Shared* shared;
   int half = 0;
 
   __device__ int rank() const { return threadIdx.x; }
-  __device__ int size() const { return blockDim.x; }
+  __device__ int size() const { return kThreads > 0 ? kThreads : blockDim.x; }
   __device__ int rows() const { return 1; }
   __device__ int row() const { return 0; }
 
   template <class S, class Combine>
-  __device__ S reduce(const S& value, const Combine& combine) {
+  __device__ S across_lanes(const S& value, const Combine& combine) const {
+    return reduce_lanes(value, kLanes, combine);
+  }
+  template <class S, class Combine>
+  __device__ S across_warps(const S& of_warp, const Combine& combine) {
     static_assert(sizeof(S) <= 16);
-    const int warps = blockDim.x / kLanes, lane = threadIdx.x % kLanes;
-    const S of_warp = reduce_lanes(value, kLanes, combine);
+    const int warps = size() / kLanes, lane = threadIdx.x % kLanes;
     S* of_warps = reinterpret_cast<S*>(shared->halves[half]);
     half ^= 1;
     if (lane == 0) of_warps[threadIdx.x / kLanes] = of_warp;
     __syncthreads();                                              // every warp's value is there
     return reduce_lanes(of_warps[lane % warps], warps, combine);  // in every warp, which spares a second barrier
   }
+  template <class S, class Combine>
+  __device__ S reduce(const S& value, const Combine& combine) {
+    return across_warps(across_lanes(value, combine), combine);
+  }
 };
+using Block = BlockOf<0>;
 
 struct Column {
   using Shared = Exchange<kMaxWarps * kLanes * 12>;
@@ -101,7 +123,11 @@ struct Column {
   __device__ int row() const { return threadIdx.x % kLanes; }
 
   template <class S, class Combine>
-  __device__ S reduce(const S& value, const Combine& combine) {
+  __device__ S across_lanes(const S& value, const Combine&) const {
+    return value;
+  }
+  template <class S, class Combine>
+  __device__ S across_warps(const S& value, const Combine& combine) {
     static_assert(sizeof(S) <= 12);
     S* values = reinterpret_cast<S*>(shared->halves[half]);
     half ^= 1;
@@ -111,10 +137,14 @@ struct Column {
     for (int warp = 1; warp < size(); ++warp) total = combine(total, values[warp * kLanes + row()]);
     return total;
   }
+  template <class S, class Combine>
+  __device__ S reduce(const S& value, const Combine& combine) {
+    return across_warps(value, combine);
+  }
 };
 
-// A value of every block of a cluster. start() is called first of all in the kernel and the reduction once: a block's
-// shared memory may be written from others only once it runs, and it ends only when the others have written.
+// A value of every block of a cluster. A block's shared memory may be written from others only once it runs: start() is
+// called first of all in the kernel and the reduction once. A block ends only when the others have written.
 template <class S>
 struct Cluster {
   S* of_blocks;  // shared memory, one for each block
@@ -132,7 +162,6 @@ struct Cluster {
     cooperative_groups::this_cluster().barrier_arrive();
 #endif
   }
-
   // value: of this block, the same in all of its threads.
   template <class Combine>
   __device__ S reduce(const S& value, const Combine& combine) const {

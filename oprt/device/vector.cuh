@@ -113,20 +113,129 @@ __device__ __forceinline__ uint4 pack(const compute_t<T>* x) {
   return make_uint4(parts[0], parts[1], parts[2], parts[3]);
 }
 
-// kCount neighbours at an address that is a multiple of 16 bytes; they fill whole 16-byte words.
+// kCount neighbours as they lie in memory; they fill whole 16-byte words, or half of one. Loading words first and
+// unpacking them later keeps many loads in flight: an element is not waited for before the next word is asked for.
+template <class T, int kCount>
+struct Words {
+  static constexpr int kEach = kPieceElements<T>;
+  static constexpr bool kHalf = 2 * kCount == kEach;
+  static constexpr int kWords = kHalf ? 1 : kCount / kEach;
+  static_assert(kHalf || kCount % kEach == 0);
+  uint4 word[kWords];
+
+  __device__ __forceinline__ void unpack_to(compute_t<T> (&x)[kCount]) const {
+    compute_t<T> all[kWords * kEach];
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) unpack<T>(word[i], all + i * kEach);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = all[i];
+  }
+};
+
+template <class T, int kCount>
+__device__ __forceinline__ Words<T, kCount> pack_words(const compute_t<T> (&x)[kCount]) {
+  using W = Words<T, kCount>;
+  W words;
+  compute_t<T> all[W::kWords * W::kEach] = {};
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) all[i] = x[i];
+#pragma unroll
+  for (int i = 0; i < W::kWords; ++i) words.word[i] = pack<T>(all + i * W::kEach);
+  return words;
+}
+
+// From an address that is a multiple of 16 bytes (8 for half a word).
+template <int kCount, class T>
+__device__ __forceinline__ Words<T, kCount> load_words(const T* from) {
+  Words<T, kCount> words;
+  if constexpr (words.kHalf) {
+    const uint2 half = *reinterpret_cast<const uint2*>(from);
+    words.word[0] = make_uint4(half.x, half.y, 0, 0);
+  } else {
+#pragma unroll
+    for (int i = 0; i < words.kWords; ++i) words.word[i] = reinterpret_cast<const uint4*>(from)[i];
+  }
+  return words;
+}
+
+// The same, of what nobody writes while the kernel runs.
+template <int kCount, class T>
+__device__ __forceinline__ Words<T, kCount> load_words_constant(const T* from) {
+  Words<T, kCount> words;
+#pragma unroll
+  for (int i = 0; i < words.kWords; ++i) words.word[i] = __ldg(reinterpret_cast<const uint4*>(from) + i);
+  return words;
+}
+
 template <int kCount, class T>
 __device__ __forceinline__ void load_piece(const T* from, compute_t<T> (&x)[kCount]) {
-  constexpr int kEach = kPieceElements<T>;
-  static_assert(kCount % kEach == 0);
-#pragma unroll
-  for (int i = 0; i < kCount / kEach; ++i) unpack<T>(reinterpret_cast<const uint4*>(from)[i], x + i * kEach);
+  load_words<kCount>(from).unpack_to(x);
 }
 template <int kCount, class T>
 __device__ __forceinline__ void store_piece(T* to, const compute_t<T> (&x)[kCount]) {
-  constexpr int kEach = kPieceElements<T>;
-  static_assert(kCount % kEach == 0);
+  const Words<T, kCount> words = pack_words<T>(x);
 #pragma unroll
-  for (int i = 0; i < kCount / kEach; ++i) reinterpret_cast<uint4*>(to)[i] = pack<T>(x + i * kEach);
+  for (int i = 0; i < words.kWords; ++i) reinterpret_cast<uint4*>(to)[i] = words.word[i];
+}
+
+// Elements by which an address lies past a multiple of 16 bytes.
+template <class T>
+__device__ __forceinline__ int skew_of(const T* at) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(at) % kPieceBytes / sizeof(T));
+}
+
+// The kOut words that begin `skew` bytes (0 to 15) into kOut + 1.
+template <int kOut>
+__device__ __forceinline__ void window(const uint4 (&in)[kOut + 1], unsigned skew, uint4 (&out)[kOut]) {
+  uint32_t parts[4 * kOut + 4], near[4 * kOut + 3];
+#pragma unroll
+  for (int i = 0; i <= kOut; ++i) {
+    parts[4 * i] = in[i].x;
+    parts[4 * i + 1] = in[i].y;
+    parts[4 * i + 2] = in[i].z;
+    parts[4 * i + 3] = in[i].w;
+  }
+  const bool one = skew & 4, two = skew & 8;
+#pragma unroll
+  for (int i = 0; i < 4 * kOut + 3; ++i) near[i] = one ? parts[i + 1] : parts[i];
+#pragma unroll
+  for (int i = 0; i < 4 * kOut + 1; ++i) parts[i] = two ? near[i + 2] : near[i];
+  const unsigned bits = skew % 4 * 8;
+#pragma unroll
+  for (int i = 0; i < kOut; ++i)
+    out[i] = make_uint4(__funnelshift_r(parts[4 * i], parts[4 * i + 1], bits),
+                        __funnelshift_r(parts[4 * i + 1], parts[4 * i + 2], bits),
+                        __funnelshift_r(parts[4 * i + 2], parts[4 * i + 3], bits),
+                        __funnelshift_r(parts[4 * i + 3], parts[4 * i + 4], bits));
+}
+
+// From any address, as a window of the aligned words around it; those are read only where `before` and `after`, the
+// elements on either side that belong to the operand too, allow it. Else the elements one by one.
+template <int kCount, class T>
+__device__ __forceinline__ Words<T, kCount> load_words_anywhere(const T* from, int64_t before, int64_t after) {
+  using W = Words<T, kCount>;
+  constexpr int kEach = W::kHalf ? kCount : W::kEach;  // elements of an aligned word
+  const int skew = skew_of(from) % kEach;
+  if (skew == 0) return load_words<kCount>(from);
+  W words;
+  if (before >= skew && after >= kEach - skew) {
+    uint4 around[W::kWords + 1] = {};
+    if constexpr (W::kHalf) {
+      const uint2 low = reinterpret_cast<const uint2*>(from - skew)[0],
+                  high = reinterpret_cast<const uint2*>(from - skew)[1];
+      around[0] = make_uint4(low.x, low.y, high.x, high.y);
+    } else {
+#pragma unroll
+      for (int i = 0; i <= W::kWords; ++i) around[i] = reinterpret_cast<const uint4*>(from - skew)[i];
+    }
+    window(around, skew * static_cast<unsigned>(sizeof(T)), words.word);
+  } else {
+    compute_t<T> x[kCount];
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) x[i] = widen(from[i]);
+    words = pack_words<T>(x);
+  }
+  return words;
 }
 
 // The first `present` of kCount elements that lie `stride` apart, anywhere; `otherwise` stands in for the rest.

@@ -23,7 +23,6 @@ struct TransposePlan {
   Divider<uint64_t> tiles_i, tiles_k;
   int64_t length_i, length_k;
   int64_t dst_k, src_i;  // strides, elements
-  bool dst_aligned, src_aligned;
 };
 
 // Column `c` of a square whose rows are in[]: one piece of the transpose.
@@ -46,18 +45,18 @@ __device__ __forceinline__ uint4 square_column(const uint4 (&in)[kPieceElements<
 }
 
 template <class T>
-__device__ __forceinline__ uint4 load_raw(const T* from, bool aligned, int64_t present) {
+__device__ __forceinline__ uint4 load_raw(const T* from, int64_t present) {
   constexpr int kEach = kPieceElements<T>;
-  if (aligned && present >= kEach) return *reinterpret_cast<const uint4*>(from);
+  if (present >= kEach) return *reinterpret_cast<const uint4*>(from);
   T x[kEach];
   load_each(from, 1, static_cast<int>(present < kEach ? present : kEach), T{}, x);
   return pack<T>(x);
 }
 
 template <class T>
-__device__ __forceinline__ void store_raw(T* to, const uint4& piece, bool aligned, int64_t present) {
+__device__ __forceinline__ void store_raw(T* to, const uint4& piece, int64_t present) {
   constexpr int kEach = kPieceElements<T>;
-  if (aligned && present >= kEach) {
+  if (present >= kEach) {
     *reinterpret_cast<uint4*>(to) = piece;
     return;
   }
@@ -69,6 +68,7 @@ __device__ __forceinline__ void store_raw(T* to, const uint4& piece, bool aligne
 template <class T>
 __global__ void __launch_bounds__(kTransposeThreads)
     transpose_tiles(const __grid_constant__ TransposePlan plan, T* dst, const T* src) {
+  begin_kernel();
   constexpr int kEach = kPieceElements<T>, kRowsK = kTilePiecesK * kEach;
   __shared__ uint4 tile[kRowsK * kTilePiecesI];
   const auto slot = [](int k, int q) { return k * kTilePiecesI + (q ^ k / kEach % kTilePiecesK); };
@@ -87,8 +87,7 @@ __global__ void __launch_bounds__(kTransposeThreads)
     uint4 square[kEach];
 #pragma unroll
     for (int r = 0; r < kEach; ++r)
-      square[r] = load_raw(src + at[1] + (i + r) * plan.src_i + k, plan.src_aligned,
-                           i + r < plan.length_i ? plan.length_k - k : 0);
+      square[r] = load_raw(src + at[1] + (i + r) * plan.src_i + k, i + r < plan.length_i ? plan.length_k - k : 0);
 #pragma unroll
     for (int c = 0; c < kEach; ++c) tile[slot(p * kEach + c, q)] = square_column<T>(square, c);
   }
@@ -100,9 +99,42 @@ __global__ void __launch_bounds__(kTransposeThreads)
     for (int r = 0; r < kEach; ++r) {
       const int row = threadIdx.x / kTilePiecesI + r * kTilePiecesK;
       const int64_t k = tile_k + row;
-      store_raw(dst + at[0] + k * plan.dst_k + i, tile[slot(row, q)], plan.dst_aligned,
-                k < plan.length_k ? plan.length_i - i : 0);
+      store_raw(dst + at[0] + k * plan.dst_k + i, tile[slot(row, q)], k < plan.length_k ? plan.length_i - i : 0);
     }
+  }
+}
+
+// The same where rows do not all begin at 16-byte addresses: a tile of 64 by 64 single elements, neighbours beside
+// neighbours both ways. A thread's loads are all under way before the first is stored.
+constexpr int kElementThreads = 256, kElementTile = 64;
+
+template <class T>
+__global__ void __launch_bounds__(kElementThreads)
+    transpose_elements(const __grid_constant__ TransposePlan plan, T* dst, const T* src) {
+  begin_kernel();
+  constexpr int kEach = kElementTile * kElementTile / kElementThreads, kRowsAtOnce = kElementThreads / kElementTile;
+  __shared__ T tile[kElementTile][kElementTile + 4 / sizeof(T) + (sizeof(T) == 8)];  // columns of words in turn
+  uint64_t rest = blockIdx.x;
+  uint64_t outer = plan.tiles_i.divide(rest);
+  const uint64_t batch = plan.tiles_k.divide(outer);
+  const int64_t tile_i = static_cast<int64_t>(rest) * kElementTile, tile_k = static_cast<int64_t>(outer) * kElementTile;
+  int64_t at[2];
+  plan.batch.offsets(batch, at);
+  const int across = threadIdx.x % kElementTile, down = threadIdx.x / kElementTile;
+  T x[kEach];
+#pragma unroll
+  for (int r = 0; r < kEach; ++r) {
+    const int64_t i = tile_i + down + r * kRowsAtOnce, k = tile_k + across;
+    x[r] = i < plan.length_i && k < plan.length_k ? src[at[1] + i * plan.src_i + k] : T{};
+  }
+#pragma unroll
+  for (int r = 0; r < kEach; ++r) tile[down + r * kRowsAtOnce][across] = x[r];
+  __syncthreads();  // the tile is whole
+#pragma unroll
+  for (int r = 0; r < kEach; ++r) {
+    const int row = down + r * kRowsAtOnce;
+    const int64_t k = tile_k + row, i = tile_i + across;
+    if (k < plan.length_k && i < plan.length_i) dst[at[0] + k * plan.dst_k + i] = tile[across][row];
   }
 }
 
@@ -137,18 +169,26 @@ Status transpose(const char* op, const Loop& loop, const Call& call) {
     batches *= loop.shape[d];
     ++batch.rank;
   }
-  const int64_t tiles_i = blocks_for(loop.shape[inner], kTilePiecesI * kEach);
-  const int64_t tiles_k = blocks_for(loop.shape[k], kTilePiecesK * kEach);
-  const TransposePlan plan = {Nest<uint64_t, 2>(batch, batch.rank),
-                              Divider<uint64_t>(tiles_i),
-                              Divider<uint64_t>(tiles_k),
-                              loop.shape[inner],
-                              loop.shape[k],
-                              loop.strides[0][k],
-                              loop.strides[1][inner],
-                              dst_aligned,
-                              src_aligned};
-  return launch<transpose_tiles<T>>(op, call, {tiles_i * tiles_k * batches, kTransposeThreads}, plan, dst, src);
+  const bool preparing = preparing_on != kNotPreparing, aligned = dst_aligned && src_aligned;
+  const auto plan_for = [&](int64_t tile_i, int64_t tile_k) {
+    return TransposePlan{Nest<uint64_t, 2>(batch, batch.rank),
+                         Divider<uint64_t>(blocks_for(loop.shape[inner], tile_i)),
+                         Divider<uint64_t>(blocks_for(loop.shape[k], tile_k)),
+                         loop.shape[inner],
+                         loop.shape[k],
+                         loop.strides[0][k],
+                         loop.strides[1][inner]};
+  };
+  const auto tiles = [&](const TransposePlan& plan) {
+    return static_cast<int64_t>(plan.tiles_i.divisor * plan.tiles_k.divisor) * batches;
+  };
+  if (aligned || preparing) {
+    const TransposePlan plan = plan_for(kTilePiecesI * kEach, kTilePiecesK * kEach);
+    OPRT_TRY((launch<transpose_tiles<T>>(op, call, {tiles(plan), kTransposeThreads}, plan, dst, src)));
+  }
+  if (aligned && !preparing) return {};
+  const TransposePlan plan = plan_for(kElementTile, kElementTile);
+  return launch<transpose_elements<T>>(op, call, {tiles(plan), kElementThreads}, plan, dst, src);
 }
 
 }  // namespace oprt

@@ -17,6 +17,7 @@ constexpr int kCuteThreads = 256, kCutePieces = 4;
 constexpr int kCuteTile = kCuteThreads * kCutePieces;  // pieces
 
 __global__ void __launch_bounds__(kCuteThreads) copy_cute_tiles(int64_t bytes, char* dst, const char* src) {
+  begin_kernel();
   using Piece = cute::uint128_t;
   const int64_t pieces = bytes / int64_t{sizeof(Piece)};
   const auto tile_of = [&](auto* data) {

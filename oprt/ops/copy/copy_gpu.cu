@@ -71,7 +71,7 @@ Status choose(const CopyPlan& plan, const Call& call, const Kernel<CopyPlan>** k
   const void* data[2];
   for (int k = 0; k < 2; ++k)
     data[k] = static_cast<const char*>(call.data[k]) + plan.loop.offset[k] * plan.element_bytes;
-  const LoopPath path = path_for(plan.loop, data, plan.element_bytes, plan.element_bytes);
+  const LoopPath path = path_for(plan.loop, data, plan.element_bytes);
 #ifdef OPRT_HAS_CUTE
   if (path == LoopPath::kContiguous && wants_cute()) {
     *kernel = &kKernels[kTranspose + 1];

@@ -1,6 +1,7 @@
 // embedding on the GPU: rows of the table, moved as integers of the elements' size.
 //
-// Work:     a thread takes one piece of one row of out; a row's threads all read its id, from cache but for the first.
+// Work:     a thread takes a piece of one row of out; a row's threads all read its id, from cache but for the first.
+//           Where all pieces are whole it takes two: the second's id and piece are under way while the first's are.
 // Traffic:  the ids and each row picked once, out once.
 // Bad ids:  memory outside the table is never read. The row of out becomes NaN (0 for integers), and the row's first
 //           thread counts it.
@@ -16,7 +17,7 @@
 namespace oprt {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kPieces = 2;
 
 template <class T, class Id, class U>
 struct Lookup {
@@ -35,6 +36,7 @@ struct Lookup {
 
 template <class T, class Id, class U, int kCount>
 __global__ void __launch_bounds__(kThreads) embedding_pieces(const __grid_constant__ Lookup<T, Id, U> plan) {
+  begin_kernel();
   U piece = static_cast<U>(blockIdx.x) * kThreads + threadIdx.x;
   if (piece >= plan.count) return;
   const U row = plan.of_row.divide(piece);
@@ -62,6 +64,42 @@ __global__ void __launch_bounds__(kThreads) embedding_pieces(const __grid_consta
   } else {
     store_each(to, plan.out_column, present, x);
   }
+}
+
+// The same, of two pieces that both lie whole at 16-byte addresses in table and out.
+template <class T, class Id, class U>
+__global__ void __launch_bounds__(kThreads) embedding_whole_pieces(const __grid_constant__ Lookup<T, Id, U> plan) {
+  begin_kernel();
+  constexpr int kCount = kPieceElements<T>;
+  U piece[kPieces];
+  int64_t at[kPieces][2], id[kPieces];
+  bool there[kPieces];
+#pragma unroll
+  for (int p = 0; p < kPieces; ++p) {
+    piece[p] = (static_cast<U>(blockIdx.x) * kPieces + p) * kThreads + threadIdx.x;
+    there[p] = piece[p] < plan.count;
+    if (!there[p]) continue;
+    plan.lookups.offsets(plan.of_row.divide(piece[p]), at[p]);
+    id[p] = plan.ids[at[p][1]];
+  }
+  Words<T, kCount> words[kPieces];
+#pragma unroll
+  for (int p = 0; p < kPieces; ++p) {
+    if (!there[p]) continue;
+    if (id[p] < 0 || id[p] >= plan.rows) {
+      if (piece[p] == 0) atomicAdd(plan.errors, 1ull);
+      T bad[kCount];
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) bad[i] = plan.bad;
+      words[p] = pack_words<T>(bad);
+    } else {
+      words[p] = load_words<kCount>(plan.table + id[p] * plan.table_row + static_cast<int64_t>(piece[p]) * kCount);
+    }
+  }
+#pragma unroll
+  for (int p = 0; p < kPieces; ++p)
+    if (there[p])
+      *reinterpret_cast<uint4*>(plan.out + at[p][0] + static_cast<int64_t>(piece[p]) * kCount) = words[p].word[0];
 }
 
 // What a row of a bad id is filled with.
@@ -98,6 +136,14 @@ Status look_up(const EmbeddingPlan& plan, const Call& call) {
     lookup.errors = errors;
     lookup.table_aligned = is_aligned(lookup.table) && plan.table_row * sizeof(T) % kPieceBytes == 0;
     lookup.out_aligned = rows_aligned(lookups, 0, lookup.out, sizeof(T), lookups.rank);
+    if constexpr (kCount > 1) {
+      const bool preparing = preparing_on != kNotPreparing;
+      const bool whole = lookup.table_aligned && lookup.out_aligned && plan.width % kCount == 0;
+      if (whole || preparing)
+        OPRT_TRY((launch<embedding_whole_pieces<T, Id, U>>("embedding", call,
+                                                           {blocks_for(count, kPieces * kThreads), kThreads}, lookup)));
+      if (whole && !preparing) return Status{};
+    }
     return launch<embedding_pieces<T, Id, U, kCount>>("embedding", call, {blocks_for(count, kThreads), kThreads},
                                                       lookup);
   });

@@ -23,15 +23,15 @@ struct Layernorm {
   RowWeight weights[kWeights];  // gamma, beta
   float length, eps;
 
-  template <class H>
-  __device__ Local local(const H& held) const {
+  template <class H, class Group>
+  __device__ Local local(const H& held, Group&) const {
     return {held.sum([](float x) { return x; })};
   }
 
   template <class H, class Group>
   __device__ Stat gather(const Local& local, const H& held, Group& group, float count) const {
     const float mean = group.reduce(local.sum, Sum()) / count;
-    const float squares = held.sum([mean](float x) { return (x - mean) * (x - mean); });
+    const float squares = held.sum_present([mean](float x) { return (x - mean) * (x - mean); });
     return {count, mean, group.reduce(squares, Sum())};
   }
 

@@ -64,6 +64,7 @@ struct Matrices {
 template <class T>
 __global__ void __launch_bounds__(kNaiveThreads)
     matmul_naive(const __grid_constant__ Matrices<T> plan, uint64_t count) {
+  begin_kernel();
   const uint64_t index = uint64_t{blockIdx.x} * kNaiveThreads + threadIdx.x;
   if (index >= count) return;
   const auto at = plan.place(index);
@@ -93,6 +94,7 @@ __device__ __forceinline__ void fill_tile(const T* from, int64_t line0, int64_t 
 
 template <class T>
 __global__ void __launch_bounds__(kTiledThreads) matmul_tiled(const __grid_constant__ Matrices<T> plan) {
+  begin_kernel();
   __shared__ T a_tile[kTiledDepth][kTile + 1], b_tile[kTiledDepth][kTile + 1];
   const auto at = plan.place(blockIdx.x);
   const int64_t row0 = at.row * kTile, column0 = at.column * kTile;
@@ -155,6 +157,7 @@ __device__ __forceinline__ void multiply_add(float (&d)[4], const uint32_t (&a)[
 // 4 words that a warp reads at once lie in 32 different banks.
 template <class T>
 __global__ void __launch_bounds__(kTensorThreads) matmul_tensor_cores(const __grid_constant__ Matrices<T> plan) {
+  begin_kernel();
   constexpr int kPitch = kTensorDepth + 8;
   __shared__ __align__(16) T a_tile[kTile][kPitch];
   __shared__ __align__(16) T b_tile[kTile][kPitch];
@@ -206,6 +209,7 @@ __global__ void __launch_bounds__(kTensorThreads) matmul_tensor_cores(const __gr
 template <class T>
 __global__ void __launch_bounds__(kNaiveThreads)
     matmul_finish(const __grid_constant__ Matrices<T> plan, uint64_t count, const float* sums) {
+  begin_kernel();
   const uint64_t index = uint64_t{blockIdx.x} * kNaiveThreads + threadIdx.x;
   if (index >= count) return;
   const auto at = plan.place(index);

@@ -8,13 +8,13 @@ namespace oprt {
 namespace {
 
 struct RowSum {
-  static constexpr int kInputs = 1;
+  static constexpr int kInputs = 1, kWeights = 0;
   static constexpr float kMissing = 0.0f;
   using Local = SumStat;
   using Stat = SumStat;
 
-  template <class H>
-  __device__ Local local(const H& held) const {
+  template <class H, class Group>
+  __device__ Local local(const H& held, Group&) const {
     return {held.sum([](float x) { return x; })};
   }
   template <class H, class Group>
@@ -27,23 +27,31 @@ struct RowSum {
 template <class T>
 using SumPlan = RowPlan<T, RowSum>;
 
-template <class T, class H, class Group>
+template <class T, class H, int kRows = 1, class Group>
 __device__ void sum_whole_rows(const SumPlan<T>& plan, Group& group) {
-  const RowPart<T, RowSum, Group> part(plan, group, blockIdx.x, 0);
-  H held;
-  load_row(plan, part, held);
-  const float sum = group.reduce(plan.op.local(held).sum, Sum());
-  if (part.active && group.rank() == 0) *part.data[0] = narrow<T>(sum);
+  using Part = RowPart<T, RowSum, Group, H::kPlain>;
+  H held[kRows];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) load_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), held[r]);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const Part part(plan, group, int64_t{blockIdx.x} * kRows + r, 0);
+    const float sum = group.reduce(plan.op.local(held[r], group).sum, Sum());
+    if (part.active && group.rank() == 0) *part.data[0] = narrow<T>(sum);
+  }
 }
 
-template <class T, class H>
-__global__ void __launch_bounds__(kWarpThreads) sum_warp_rows(const __grid_constant__ SumPlan<T> plan, int lanes) {
+template <class T, class H, int kRows>
+__global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
+    sum_warp_rows(const __grid_constant__ SumPlan<T> plan, int lanes) {
+  begin_kernel();
   Lanes group{lanes};
-  sum_whole_rows<T, H>(plan, group);
+  sum_whole_rows<T, H, kRows>(plan, group);
 }
 
 template <class T, class Group, class H>
-__global__ void __launch_bounds__(kRowThreads) sum_block_rows(const __grid_constant__ SumPlan<T> plan) {
+__global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_block_rows(const __grid_constant__ SumPlan<T> plan) {
+  begin_kernel();
   Group group = GroupMaker<Group>::make();
   sum_whole_rows<T, H>(plan, group);
 }
@@ -52,8 +60,9 @@ __global__ void __launch_bounds__(kRowThreads) sum_block_rows(const __grid_const
 template <class T, class Group>
 __global__ void __launch_bounds__(kRowThreads)
     sum_parts(const __grid_constant__ SumPlan<T> plan, const SumStat* stats) {
+  begin_kernel();
   Group group = GroupMaker<Group>::make();
-  const RowPart<T, RowSum, Group> part(plan, group, blockIdx.x, 0);
+  const RowPart<T, RowSum, Group, false> part(plan, group, blockIdx.x, 0);
   const int64_t row = int64_t{blockIdx.x} * group.rows() + group.row();
   const SumStat total = whole_stat(plan, stats, part.active ? row : 0, group);
   if (part.active && group.rank() == 0) *part.data[0] = narrow<T>(total.sum);
@@ -73,28 +82,45 @@ RowShape shape(const ReduceSumPlan& plan) {
   return row_shape(plan.rows.length, size_of(plan.dtype), plan.rows.axis_stride[0] == 1, /*has_clusters=*/false);
 }
 
+// The paths that plain rows and others share, but for the split path's second launch.
+template <bool kPlain, class T>
+Status sum_contiguous_rows(const RowShape& s, const SumPlan<T>& plan, SumStat* stats, const Call& call) {
+  constexpr int kCount = kPieceElements<T>;
+  using Short = Held<kShortElements / kCount, kCount, kPlain>;
+  using Long = Held<kRowElements / kCount, kCount, kPlain>;
+  const int64_t blocks = plan.count * s.parts;
+  if (s.path == RowPath::kSplit)
+    return launch<row_part_stats<T, RowSum, Block, Long>>("reduce_sum", call, {blocks, s.threads}, plan, stats);
+  if (s.path != RowPath::kWarp)
+    return launch<sum_block_rows<T, Block, Long>>("reduce_sum", call, {blocks, s.threads}, plan);
+  const int64_t rows = s.threads / s.lanes, each = blocks_for(plan.count, rows);
+  if (!s.short_row) return launch<sum_warp_rows<T, Long, 1>>("reduce_sum", call, {each, s.threads}, plan, s.lanes);
+  if constexpr (kPlain) {
+    if (each > kShortBlocks || preparing_on != kNotPreparing) {
+      const Status status = launch<sum_warp_rows<T, Short, kShortRows>>(
+          "reduce_sum", call, {blocks_for(plan.count, rows * kShortRows), s.threads}, plan, s.lanes);
+      if (preparing_on == kNotPreparing || !status.ok()) return status;
+    }
+  }
+  return launch<sum_warp_rows<T, Short, 1>>("reduce_sum", call, {each, s.threads}, plan, s.lanes);
+}
+
 template <class T>
 Status run_typed(const ReduceSumPlan& p, const Call& call) {
-  constexpr int kCount = kPieceElements<T>;
-  using Short = Held<kShortElements / kCount, kCount>;
-  using Long = Held<kRowElements / kCount, kCount>;
   using Tall = Held<kRowElements, 1>;
   const RowShape s = shape(p);
   const SumPlan<T> plan = row_plan<T>(out_first(p), s, call, RowSum{});
   SumStat* stats = part_stats<SumStat>(call);
   const int64_t column_blocks = blocks_for(plan.count, kLanes);
   switch (s.path) {
-    case RowPath::kWarp: {
-      const LaunchShape launched = {blocks_for(plan.count, s.threads / s.lanes), s.threads};
-      return s.short_row ? launch<sum_warp_rows<T, Short>>("reduce_sum", call, launched, plan, s.lanes)
-                         : launch<sum_warp_rows<T, Long>>("reduce_sum", call, launched, plan, s.lanes);
-    }
-    case RowPath::kCluster:
+    case RowPath::kWarp:
     case RowPath::kBlock:
-      return launch<sum_block_rows<T, Block, Long>>("reduce_sum", call, {plan.count, s.threads}, plan);
+    case RowPath::kCluster:
     case RowPath::kSplit: {
-      OPRT_TRY((launch<row_part_stats<T, RowSum, Block, Long>>("reduce_sum", call, {plan.count * s.parts, s.threads},
-                                                               plan, stats)));
+      const bool preparing = preparing_on != kNotPreparing, plain = is_plain(plan, 1);
+      if (plain || preparing) OPRT_TRY((sum_contiguous_rows<true>(s, plan, stats, call)));
+      if (!plain || preparing) OPRT_TRY((sum_contiguous_rows<false>(s, plan, stats, call)));
+      if (s.path != RowPath::kSplit) return {};
       const int64_t threads = std::min<int64_t>(kRowThreads, std::max<int64_t>(kLanes, power_of_two_from(s.parts)));
       return launch<sum_parts<T, Block>>("reduce_sum", call, {plan.count, static_cast<int>(threads)}, plan, stats);
     }

@@ -6,7 +6,8 @@
 // Bad positions: the tables are not read; the token's heads become NaN, and its first thread counts it.
 // In place is safe: a thread reads the elements that it alone writes, before it writes.
 //
-//   rope_rows       head_dim contiguous in both, and the units of 16 bytes
+//   rope_rows       head_dim contiguous in both, and the units of 16 bytes; where everything is whole, of two or
+//                   four heads at once
 //   rope_strided    anything else: one pair a thread; the same bits
 #include <cmath>
 
@@ -20,6 +21,8 @@ namespace oprt {
 namespace {
 
 constexpr int kThreads = 256;
+template <bool kHalves>
+constexpr int kHeadsEach = kHalves ? 2 : 4;  // 64 bytes of a thread's loads under way
 
 template <class T, class Position, class U>
 struct Turn {
@@ -65,6 +68,7 @@ __device__ __forceinline__ int at_most(int64_t left, int count) {
 // kCount: elements of a unit (of each half, half-split); 1 or 2 on the strided path.
 template <class T, class Position, class U, int kCount, bool kHalves>
 __global__ void __launch_bounds__(kThreads) rope_units(const __grid_constant__ Turn<T, Position, U> plan) {
+  begin_kernel();
   U unit = static_cast<U>(blockIdx.x) * kThreads + threadIdx.x;
   if (unit >= plan.count) return;
   U head = plan.of_head.divide(unit);
@@ -121,6 +125,68 @@ __global__ void __launch_bounds__(kThreads) rope_units(const __grid_constant__ T
   }
 }
 
+// Heads all of whose elements turn, in whole units at 16-byte addresses, and tables that lie so too. A thread takes the
+// same unit of some heads of a token: it loads their words, then the table's once.
+template <class T, class Position, class U, bool kHalves>
+__global__ void __launch_bounds__(kThreads)
+    rope_heads(const __grid_constant__ Turn<T, Position, U> plan, int heads, int heads_apart) {
+  begin_kernel();
+  constexpr int kCount = kPieceElements<T>, kPairs = kHalves ? kCount : kCount / 2, kWords = kHalves ? 2 : 1;
+  U unit = static_cast<U>(blockIdx.x) * kThreads + threadIdx.x;
+  if (unit >= plan.count) return;
+  U first_head = plan.of_head.divide(unit);
+  const U token = plan.heads.divide(first_head);
+  int64_t at[3];
+  plan.tokens.offsets(token, at);
+  const int64_t position = plan.positions[at[2]], pair = static_cast<int64_t>(unit) * kPairs;
+  const int64_t begin = kHalves ? pair : 2 * pair;
+  const T* in = plan.in + at[1] + begin;
+  T* out = plan.out + at[0] + begin;
+  const auto head = [&](int h) { return static_cast<int>(first_head) + h * heads_apart; };
+  Words<T, kCount> words[kHeadsEach<kHalves>][kWords];
+#pragma unroll
+  for (int h = 0; h < kHeadsEach<kHalves>; ++h)
+    if (head(h) < heads)
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) words[h][w] = load_words<kCount>(in + head(h) * plan.in_head + w * plan.pairs);
+
+  const bool bad = position < 0 || position >= plan.max_position;
+  if (bad && unit == 0 && first_head == 0) atomicAdd(plan.errors, 1ull);
+  float cos[kPairs], sin[kPairs];
+#pragma unroll
+  for (int i = 0; i < kPairs; ++i) cos[i] = sin[i] = NAN;
+  if (!bad) {
+    const float* cos_from = plan.cos + position * plan.cos_row + pair;
+    const float* sin_from = plan.sin + position * plan.sin_row + pair;
+    if constexpr (kPairs % kPieceElements<float> == 0) {
+      load_words_constant<kPairs>(cos_from).unpack_to(cos);
+      load_words_constant<kPairs>(sin_from).unpack_to(sin);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kPairs; ++i) {
+        cos[i] = __ldg(cos_from + i);
+        sin[i] = __ldg(sin_from + i);
+      }
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < kHeadsEach<kHalves>; ++h) {
+    if (head(h) >= heads) continue;
+    T* to = out + head(h) * plan.out_head;
+    float x[kWords][kCount], y[kWords][kCount];
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) words[h][w].unpack_to(x[w]);
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i) {
+      const float a = kHalves ? x[0][i] : x[0][2 * i], b = kHalves ? x[kWords - 1][i] : x[0][2 * i + 1];
+      (kHalves ? y[0][i] : y[0][2 * i]) = fmaf(-b, sin[i], a * cos[i]);
+      (kHalves ? y[kWords - 1][i] : y[0][2 * i + 1]) = fmaf(a, sin[i], b * cos[i]);
+    }
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) store_piece(to + w * plan.pairs, y[w]);
+  }
+}
+
 template <class T, class Position, int kCount, bool kHalves>
 Status turn(const RopePlan& plan, const Call& call) {
   constexpr int kPairs = kHalves ? kCount : kCount / 2;
@@ -156,6 +222,25 @@ Status turn(const RopePlan& plan, const Call& call) {
                    rows_aligned(tokens, 1, turn.in, sizeof(T), tokens.rank) &&
                    plan.out_head * sizeof(T) % kPieceBytes == 0 && plan.in_head * sizeof(T) % kPieceBytes == 0 &&
                    plan.pairs * sizeof(T) % kPieceBytes == 0;
+    if constexpr (kCount == kPieceElements<T>) {
+      const auto whole_rows = [](const float* table, int64_t row, int64_t pair) {
+        return is_aligned(table) && row * sizeof(float) % kPieceBytes == 0 && pair == 1;
+      };
+      const bool preparing = preparing_on != kNotPreparing;
+      const bool whole = turn.aligned && plan.head_dim == 2 * plan.pairs && plan.pairs % kPairs == 0 &&
+                         plan.heads <= INT32_MAX && whole_rows(turn.cos, plan.cos_row, plan.cos_pair) &&
+                         whole_rows(turn.sin, plan.sin_row, plan.sin_pair);
+      if (whole || preparing) {
+        Turn<T, Position, U> heads = turn;
+        const int64_t apart = blocks_for(plan.heads, kHeadsEach<kHalves>);
+        heads.heads = Divider<U>(apart);
+        heads.count = static_cast<U>(tokens.count * apart * of_head);
+        OPRT_TRY((launch<rope_heads<T, Position, U, kHalves>>(
+            "rope", call, {blocks_for(tokens.count * apart * of_head, kThreads), kThreads}, heads,
+            static_cast<int>(plan.heads), static_cast<int>(apart))));
+      }
+      if (whole && !preparing) return Status{};
+    }
     return launch<rope_units<T, Position, U, kCount, kHalves>>("rope", call, {blocks_for(count, kThreads), kThreads},
                                                                turn);
   });

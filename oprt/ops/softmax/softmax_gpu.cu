@@ -1,7 +1,8 @@
 // softmax on the GPU: an Op on the row skeleton.
 //
-// A thread keeps e = exp(x - m) of its elements in registers, m being the largest of them; the pairs (m, sum of e) are
-// exchanged once, and e is scaled by exp(m - max) / sum: one exponential an element, one exchange.
+// m is the largest element of a row's lanes of one warp, and a thread keeps e = exp(x - m) of its elements in
+// registers. The pairs (m, sum of e) are exchanged once between warps and blocks, and e is scaled by exp(m - max) /
+// sum: one exponential an element, one exchange.
 #include <cmath>
 
 #include "oprt/device/activations.cuh"
@@ -28,13 +29,14 @@ struct Softmax {
   using Local = SoftmaxStat;
   using Stat = SoftmaxStat;
 
-  template <class H>
-  __device__ Local local(H& held) const {
+  template <class H, class Group>
+  __device__ Local local(H& held, Group& group) const {
     float max = -INFINITY;
 #pragma unroll
     for (int p = 0; p < H::kPieces; ++p)
 #pragma unroll
       for (int i = 0; i < H::kCount; ++i) max = fmaxf(max, held.x[p][i]);
+    max = group.across_lanes(max, Max());
     const float m = shift(max);
 #pragma unroll
     for (int p = 0; p < H::kPieces; ++p)
@@ -45,7 +47,8 @@ struct Softmax {
 
   template <class H, class Group>
   __device__ Stat gather(const Local& local, const H&, Group& group, float) const {
-    return group.reduce(local, [this](const Stat& low, const Stat& high) { return combine(low, high); });
+    const Stat of_lanes = {local.max, group.across_lanes(local.sum, Sum())};
+    return group.across_warps(of_lanes, [this](const Stat& low, const Stat& high) { return combine(low, high); });
   }
 
   __device__ Stat combine(const Stat& low, const Stat& high) const {
