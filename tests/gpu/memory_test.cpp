@@ -19,7 +19,7 @@ namespace {
 std::atomic<int> host_until_failure{0}, device_until_failure{0};  // the k-th from now fails; 0: none
 std::atomic<int64_t> on_host{0}, on_device{0};                    // blocks in use; here, this program's
 
-std::atomic<bool> events_fail{false}, pool_fails_again{false};
+std::atomic<bool> events_fail{false}, pool_fails_again{false}, launches_fail{false};
 
 bool fails(std::atomic<int>& until) { return until > 0 && until.fetch_sub(1) == 1; }
 
@@ -98,6 +98,13 @@ extern "C" cudaError_t __wrap_cudaEventCreateWithFlags(cudaEvent_t* event, unsig
 OPRT_COUNTED(cudaMemPoolCreate, (cudaMemPool_t * pool, const cudaMemPoolProps* properties), pool, properties)
 OPRT_COUNTED(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), stream, flags)
 OPRT_COUNTED(cudaEventCreate, (cudaEvent_t * event), event)
+extern "C" cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                                  void** arguments);
+extern "C" cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel,
+                                                  void** arguments) {
+  if (launches_fail) return cudaErrorLaunchOutOfResources;
+  return __real_cudaLaunchKernelExC(config, kernel, arguments);
+}
 OPRT_RETURNED(cudaFree, (void* block), block)
 OPRT_RETURNED(cudaFreeHost, (void* block), block)
 OPRT_RETURNED(cudaFreeAsync, (void* block, cudaStream_t stream), block, stream)
@@ -214,6 +221,25 @@ TEST_P(FailingOperator, IsAStatusAndNothingIsLost) {
   op().destroy(desc);
 }
 
+// C33: a launch that is refused is the status of that very call, and the next one is right.
+TEST_P(FailingOperator, SaysThatItsLaunchWasRefused) {
+  DeviceCall call(op(), example(op(), 100));
+  oprt_operator_descriptor_t desc = nullptr;
+  ASSERT_EQ(call.create(&desc), OPRT_SUCCESS) << oprt_last_error_message();
+  call.take_workspace(desc);
+  launches_fail = true;
+  const oprt_status_t status = call.execute(desc);
+  launches_fail = false;
+  if (std::string(oprt_descriptor_kernel(desc)) != "matmul_library") {  // another library's launch
+    EXPECT_EQ(status, OPRT_ERR_RUNTIME);
+    EXPECT_NE(std::string(oprt_last_error_message()).find("cudaErrorLaunchOutOfResources"), std::string::npos);
+    EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  }
+  EXPECT_EQ(call.execute(desc), OPRT_SUCCESS) << oprt_last_error_message();
+  EXPECT_EQ(call.wrong(), "");
+  op().destroy(desc);
+}
+
 OPRT_EACH_OPERATOR(FailingOperator);
 
 // ---- streams ----
@@ -250,6 +276,33 @@ TEST_F(Memory, OfAPoolWaitsForTheSecondStream) {
     for (size_t at = 0; at < kBytes; at += 4096) ASSERT_EQ(static_cast<char*>(seen.data())[at], 1) << at;
   }
 }
+
+// C34: a call takes its place on the caller's stream: it finds there what a busy stream brings late.
+class LateInputs : public EachOperator {};
+
+TEST_P(LateInputs, AreWaitedFor) {
+  const Device device(kGpu);
+  const Stream stream(device);
+  DeviceCall call(op(), example(op(), 100), device);
+  oprt_operator_descriptor_t desc = nullptr;
+  ASSERT_EQ(call.create(&desc), OPRT_SUCCESS) << oprt_last_error_message();
+  call.take_workspace(desc);
+  std::vector<PinnedBuffer> inputs;
+  for (size_t i = static_cast<size_t>(op().outputs); i < call.views.size(); ++i) {
+    inputs.emplace_back(call.host.bytes(i), device);
+    std::memcpy(inputs.back().data(), call.host.data[i], call.host.bytes(i));
+    call.buffers[i].zero();
+  }
+  delay(stream);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    call.buffers[i + static_cast<size_t>(op().outputs)].copy_from(inputs[i], stream);
+  ASSERT_EQ(call.execute(desc, stream.c()), OPRT_SUCCESS) << oprt_last_error_message();
+  stream.synchronize();
+  EXPECT_EQ(call.wrong(), "");
+  op().destroy(desc);
+}
+
+OPRT_EACH_OPERATOR(LateInputs);
 
 // Without an event to wait by, a free waits itself.
 TEST_F(Memory, OfAPoolIsFreedWithoutAnEvent) {
