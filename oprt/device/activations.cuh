@@ -70,6 +70,8 @@ struct GeluTanh {
 // alone take longer than memory does.
 template <class T>
 struct GeluErf {
+  static constexpr int kPieces = sizeof(T) == 4 ? 2 : 1;  // erfcf: 1 GB in 265 us, with one piece in 292
+
   __device__ float operator()(float x) const {
     if constexpr (sizeof(T) == 2) {
       constexpr float kHalf[] = {0.14395874985638836f, 0.14207617878598533f, 0.13953293918919712f,

@@ -174,7 +174,8 @@ __device__ __forceinline__ void load_pieces(const RowPlan<T, Op>& plan, const Pa
         whole[p] = whole[p] && (skew == 0 || inside);
         if (whole[p] && skew != 0) around[p][1] = word[1];
       }
-      if (whole[p]) around[p][0] = word[0];
+      if (whole[p])
+        around[p][0] = H::kPlain ? load_word_once(word) : word[0];  // L1 keeps the weights; not measured apart
     }
 #pragma unroll
     for (int p = 0; p < kAtOnce; ++p) {

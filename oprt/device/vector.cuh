@@ -167,6 +167,16 @@ __device__ __forceinline__ Words<T, kCount> load_words_constant(const T* from) {
   return words;
 }
 
+// One word that nobody will ask for again: it leaves its place in L1 to what others do ask for.
+__device__ __forceinline__ uint4 load_word_once(const void* from) {
+  uint4 word;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+               : "l"(from)
+               : "memory");
+  return word;
+}
+
 template <int kCount, class T>
 __device__ __forceinline__ void load_piece(const T* from, compute_t<T> (&x)[kCount]) {
   load_words<kCount>(from).unpack_to(x);
