@@ -23,7 +23,7 @@ struct RmsNorm {
 
   template <class H, class Group>
   __device__ Local local(const H& held, Group&) const {
-    return {held.sum([](float x) { return x * x; })};  // in f32: 256^2 overflows f16
+    return {held.squares([](float x, bool) { return x; })};  // in f32: 256^2 overflows f16
   }
 
   template <class H, class Group>

@@ -37,26 +37,33 @@ struct Held {
   float x[kPieces][kCount];  // Op::kMissing where the row has no such element
   int present[kPieces];      // elements of a piece that the row has; 0 or less: none
 
-  // Adds term(x) of all elements, the missing ones too, in chains of at most 32 / kSlots and then a tree.
+  // Adds term(x) of all elements, the missing ones too, in chains of at most 32 and then a tree.
   template <class Term>
   __device__ __forceinline__ float sum(const Term& term) const {
-    return add([&](int p, int i) { return term(x[p][i]); });
+    return add([&](float sum, int p, int i) { return sum + term(x[p][i]); });
   }
-  // Of those alone that are present.
-  template <class Term>
-  __device__ __forceinline__ float sum_present(const Term& term) const {
-    return add([&](int p, int i) { return (kPlain ? 0 : i) < present[p] ? term(x[p][i]) : 0.0f; });
+  // The same of the squares of value(x, whether the row has it). Fused by hand: what the compiler fuses may differ from
+  // kernel to kernel, and with it the bits.
+  template <class Value>
+  __device__ __forceinline__ float squares(const Value& value) const {
+    return add([&](float sum, int p, int i) {
+      const float v = value(x[p][i], (kPlain ? 0 : i) < present[p]);
+      return fmaf(v, v, sum);
+    });
   }
 
  private:
-  template <class TermAt>
-  __device__ __forceinline__ float add(const TermAt& term) const {
+  template <class Next>
+  __device__ __forceinline__ float add(const Next& next) const {
     constexpr int kSlots = kCount > 4 ? kCount : 4;
     float sums[kSlots] = {};
 #pragma unroll
     for (int p = 0; p < kPieces; ++p)
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) sums[(p * kCount + i) % kSlots] += term(p, i);
+      for (int i = 0; i < kCount; ++i) {
+        float& sum = sums[(p * kCount + i) % kSlots];
+        sum = next(sum, p, i);
+      }
 #pragma unroll
     for (int width = kSlots / 2; width > 0; width /= 2)
 #pragma unroll

@@ -31,7 +31,7 @@ struct Layernorm {
   template <class H, class Group>
   __device__ Stat gather(const Local& local, const H& held, Group& group, float count) const {
     const float mean = group.reduce(local.sum, Sum()) / count;
-    const float squares = held.sum_present([mean](float x) { return (x - mean) * (x - mean); });
+    const float squares = held.squares([mean](float x, bool there) { return there ? x - mean : 0.0f; });
     return {count, mean, group.reduce(squares, Sum())};
   }
 
