@@ -25,6 +25,15 @@ Time Clock::whole_block(uint32_t block) const {
   return found ? std::max(fact->time, everything_) : everything_;
 }
 
+bool Clock::ignores(uint32_t block, Time time) const {
+  if (time <= everything_) return false;
+  auto fact = std::lower_bound(facts_.begin(), facts_.end(), Known{block, Known::kWholeBlock, 0, 0}, before);
+  for (; fact != facts_.end() && fact->block == block; ++fact) {
+    if (fact->time >= time) return false;
+  }
+  return true;
+}
+
 void Clock::learn(Known fact) {
   if (fact.time <= everything_) return;
   auto [first, last] = std::equal_range(facts_.begin(), facts_.end(), fact, before);

@@ -31,7 +31,8 @@ class Clock {
   static constexpr size_t kMost = 4096;
 
   bool knows(uint32_t block, uint32_t warp, uint32_t lane, Time time) const;
-  Time whole_block(uint32_t block) const;  // up to when all of the block is known
+  Time whole_block(uint32_t block) const;         // up to when all of the block is known
+  bool ignores(uint32_t block, Time time) const;  // whether no thread of the block is known up to then
   void learn(Known fact);
   void learn(const Clock& other);
   bool empty() const { return facts_.empty() && everything_ == 0; }

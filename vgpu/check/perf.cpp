@@ -50,9 +50,6 @@ std::string fixed(double value) {
 
 void find_perf(const KernelCounters& kernel, const Launch& launch, Findings& findings,
                const PerfThresholds& thresholds) {
-  auto excessive = [&](uint64_t spent, uint64_t ideal, double ratio) {
-    return ideal && double(spent) >= ratio * double(ideal) && spent - ideal >= thresholds.least;
-  };
   auto add = [&](const char* code, const ptx::Function* function, const ptx::Instruction* at, std::string what,
                  std::string reason, std::string hint) {
     Diagnostic d = findings.about(launch, code);
@@ -62,7 +59,16 @@ void find_perf(const KernelCounters& kernel, const Launch& launch, Findings& fin
     d.hint = std::move(hint);
     findings.add(std::move(d));
   };
-  const std::vector<Line> lines = lines_of(kernel);
+  const Counters total = kernel.total();
+  const auto too_many = [&](uint64_t spent, uint64_t ideal) { return spent - ideal >= thresholds.least; };
+  const auto excessive = [&](uint64_t spent, uint64_t ideal, double ratio) {
+    return ideal && double(spent) >= ratio * double(ideal) && too_many(spent, ideal);
+  };
+  // A small launch, in which all lines together have nothing to say, is not looked at line by line.
+  const bool some = too_many(total.load.sectors, total.load.ideal) ||
+                    too_many(total.store.sectors, total.store.ideal) ||
+                    too_many(total.wavefronts, total.ideal_wavefronts) || too_many(total.divergent, 0);
+  const std::vector<Line> lines = some ? lines_of(kernel) : std::vector<Line>();
 
   for (const Line& line : lines) {
     for (const auto& [traffic, verb] : {std::pair(line.sum.load, "load"), std::pair(line.sum.store, "store")}) {
@@ -86,7 +92,6 @@ void find_perf(const KernelCounters& kernel, const Launch& launch, Findings& fin
     }
   }
 
-  const Counters total = kernel.total();
   const uint64_t threads = launch.block.count(), warps = (threads + 31) / 32;
   const double there = double(threads) / double(32 * warps);  // of a warp's lanes
   if (total.warps && total.divergent >= thresholds.least) {

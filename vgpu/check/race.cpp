@@ -96,6 +96,44 @@ void RaceCheck::store(Now& now, ShadowPage& page, uint64_t piece, uint64_t addre
   write = now.mine;
 }
 
+namespace {
+
+Entry with_lane(Entry entry, uint32_t lane) {
+  entry.first = entry.last = lane;
+  return entry;
+}
+
+}  // namespace
+
+// Lanes [lane, end), in a row from `piece` on, all at once: where nobody that counts has been there lately, or a load
+// meets other readers alone. False: every lane has to look for itself.
+bool RaceCheck::run(Now& now, ShadowPage& page, uint64_t piece, uint32_t lane, uint32_t end) {
+  const uint64_t each = now.access.bytes >> page.grain(), count = (end - lane) * each;
+  if (!page.untouched_since(now.settled, piece, count) && (now.writes || !read_by_others(now, page, piece, count)))
+    return false;
+  Entry* entry = (now.writes ? page.writes() : page.reads()) + piece;
+  for (; lane < end; ++lane) entry = std::fill_n(entry, each, with_lane(now.mine, lane));
+  return true;
+}
+
+// What load() does about the newest readers, where they are one other segment's and all lanes know the same of it.
+bool RaceCheck::read_by_others(const Now& now, ShadowPage& page, uint64_t piece, uint64_t count) {
+  if (!page.unwritten_since(now.settled, piece, count)) return false;
+  const Entry* reads = page.reads() + piece;
+  const Time time = reads->time;
+  if (time <= now.settled || time == now.mine.time) return false;
+  if (std::any_of(reads, reads + count, [=](const Entry& e) { return e.time != time; })) return false;
+  const Segment& segment = segments_[time - begun_ - 1];
+  const bool own_block = segment.block == now.warp.block;
+  if (own_block && segment.warp == now.warp.index) return true;
+  const ClockRef& clock = now.warp.clock[0];
+  if (std::any_of(now.warp.clock, now.warp.clock + 32, [&](const ClockRef& c) { return !(c == clock); })) return false;
+  if (clock && clock->whole_block(segment.block) >= time) return true;
+  if (clock && !clock->ignores(segment.block, time)) return false;
+  std::copy_n(reads, count, (own_block ? page.other_warps() : page.other_blocks()) + piece);
+  return true;
+}
+
 template <class Page>
 void RaceCheck::lanes(const Access& access, Now& now, Page page_at) {
   const auto touch = [&](ShadowPage& page, uint64_t piece, uint64_t address) {
@@ -121,18 +159,24 @@ void RaceCheck::lanes(const Access& access, Now& now, Page page_at) {
       return;
     }
   }
-  // Mostly the lanes stand in a row, in one page.
-  if (const uint64_t first = access.address[0], last = access.address[31] + access.bytes - 1;
-      first >> ShadowPage::kShift == last >> ShadowPage::kShift && in_a_row(access)) {
-    ShadowPage& page = page_at(first);
-    page.split(std::countr_zero(first | access.bytes | 16));
-    const int grain = page.grain();
-    uint64_t piece = (first & (ShadowPage::kBytes - 1)) >> grain;
-    for (uint32_t lane = 0; lane < 32; ++lane) {
-      now.mine.first = now.mine.last = lane;
-      for (uint64_t k = 0; k < access.bytes >> grain; ++k, ++piece) {
-        touch(page, piece, access.address[lane] + (k << grain));
+  // Mostly the lanes stand in a row, and nobody has been there lately: then the row is filled in as a whole.
+  if (in_a_row(access)) {
+    for (uint32_t lane = 0; lane < 32;) {
+      const uint64_t address = access.address[lane], in_page = address & (ShadowPage::kBytes - 1);
+      const uint32_t end = std::min<uint64_t>(32, lane + (ShadowPage::kBytes - in_page) / access.bytes);
+      ShadowPage& page = page_at(address);
+      page.split(std::countr_zero(access.bytes | 16));
+      const int grain = page.grain();
+      uint64_t piece = in_page >> grain;
+      if (!run(now, page, piece, lane, end)) {
+        for (uint32_t l = lane; l < end; ++l) {
+          now.mine = with_lane(now.mine, l);
+          for (uint64_t k = 0; k < access.bytes >> grain; ++k, ++piece) {
+            touch(page, piece, access.address[l] + (k << grain));
+          }
+        }
       }
+      lane = end;
     }
     return;
   }

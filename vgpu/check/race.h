@@ -117,6 +117,8 @@ class RaceCheck : public Observer {
   // race.cpp
   template <class Page>
   void lanes(const Access& access, Now& now, Page page_at);
+  bool run(Now& now, ShadowPage& page, uint64_t piece, uint32_t first_lane, uint32_t end_lane);
+  bool read_by_others(const Now& now, ShadowPage& page, uint64_t piece, uint64_t count);
   void load(Now& now, ShadowPage& page, uint64_t piece, uint64_t address);
   void store(Now& now, ShadowPage& page, uint64_t piece, uint64_t address);
   bool ordered(const Now& now, Entry entry) const;

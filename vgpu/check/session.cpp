@@ -58,6 +58,8 @@ std::vector<Observer*> Session::observers() {
   return observers;
 }
 
+bool Session::counts() const { return state_->options.perf; }
+
 void Session::finished(const Launch& launch, const Fault& fault,
                        const std::vector<std::pair<const ptx::Function*, std::vector<Executed>>>& executed) {
   State& s = *state_;

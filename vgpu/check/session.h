@@ -34,9 +34,10 @@ class Session {
   void written(uint64_t address, uint64_t bytes);           // from the host, or by a memset
   void copied(uint64_t to, uint64_t from, uint64_t bytes);  // on the device: what was not initialised stays so
 
-  // Around a launch: who watches it; then how it ended, with what run() put into `executed`. A fault becomes a
-  // diagnostic here.
+  // Around a launch: who watches it, and whether executed instructions are counted; then how it ended, with what run()
+  // put into `executed`. A fault becomes a diagnostic here.
   std::vector<Observer*> observers();
+  bool counts() const;
   void finished(const Launch& launch, const Fault& fault,
                 const std::vector<std::pair<const ptx::Function*, std::vector<Executed>>>& executed);
 

@@ -56,8 +56,20 @@ class ShadowPage {
   Entry* other_blocks() { return plane(other_block_); }
   bool has_writes() const { return write_ != nullptr; }
   bool has_reads() const { return read_ != nullptr; }
+  // Whether nobody has written the pieces, or touched them at all, later than at `time`.
+  bool unwritten_since(Time time, uint64_t piece, uint64_t count) const { return newest(write_, piece, count) <= time; }
+  bool untouched_since(Time time, uint64_t piece, uint64_t count) const {
+    return unwritten_since(time, piece, count) && newest(read_, piece, count) <= time &&
+           newest(other_warp_, piece, count) <= time && newest(other_block_, piece, count) <= time;
+  }
 
  private:
+  static Time newest(const std::unique_ptr<Entry[]>& entries, uint64_t piece, uint64_t count) {
+    Time newest = 0;
+    if (entries)
+      for (uint64_t k = piece; k < piece + count; ++k) newest = std::max(newest, entries[k].time);
+    return newest;
+  }
   Entry* plane(std::unique_ptr<Entry[]>& entries) {
     if (!entries) entries = std::make_unique<Entry[]>(kBytes >> grain_);
     return entries.get();

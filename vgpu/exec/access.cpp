@@ -103,6 +103,7 @@ std::byte* locate(Warp& w, int lane, const Target& t, uint64_t address, uint32_t
 }
 
 void report(Warp& w, const Decoded& d, Mask lanes, const Target& t, const uint64_t* address) {
+  if (t.space == Space::param) return;
   uint64_t in_space[kLanes];
   for (int l = 0; l < kLanes; ++l) in_space[l] = address[l] - t.origin;
   const Site& site = *d.site;
@@ -117,6 +118,12 @@ void report(Warp& w, const Decoded& d, Mask lanes, const Target& t, const uint64
 
 void report_access(Warp& w, const Decoded& d, Mask lanes, const uint64_t* address) {
   report(w, d, lanes, target_of(d.space, address[std::countr_zero(lanes)]), address);
+}
+
+void report_even(Warp& w, const Decoded& d, Mask lanes, uint64_t first, uint64_t stride) {
+  uint64_t address[kLanes];
+  for (uint64_t l = 0; l < kLanes; ++l) address[l] = first + l * stride;
+  report_access(w, d, lanes, address);
 }
 
 bool reach(Warp& w, const Decoded& d, Mask lanes, uint64_t* address) {

@@ -7,8 +7,9 @@
 
 namespace vgpu {
 
-// What a worker remembers of a global memory instruction: the allocation that it reached last. Most instructions stay
-// in one, and then 32 lanes are checked by two subtractions each.
+// What a memory instruction may reach without a closer look. Shared and local memory and parameters are a window each;
+// of global memory a worker remembers, for each instruction, the allocation that it reached last: most stay in one.
+// Then 32 lanes are checked by two subtractions each.
 struct Window {
   int64_t first = 1, last = 0;  // addresses at which an access of the instruction's size may begin
   int64_t shift = 0;            // from there to the host
@@ -20,6 +21,7 @@ bool reach(Warp& w, const Decoded& d, Mask lanes, uint64_t* address);
 
 // Tells observers of an access whose lanes are all in one place: the block's own shared memory, or global memory.
 void report_access(Warp& w, const Decoded& d, Mask lanes, const uint64_t* address);
+void report_even(Warp& w, const Decoded& d, Mask lanes, uint64_t first, uint64_t stride);
 
 // The lanes' addresses: register + offset; a lane that takes no part gets the first one's.
 VGPU_INLINE void compute_addresses(Warp& w, const Decoded& d, Mask lanes, uint64_t* address) {
@@ -36,48 +38,78 @@ VGPU_INLINE void compute_addresses(Warp& w, const Decoded& d, Mask lanes, uint64
   }
 }
 
-// Both, for an instruction that addresses by operand a. `address` is the handler's array of 32.
+// The window of the instruction's space.
+VGPU_INLINE Window window_of(const Warp& w, const Decoded& d) {
+  const auto all_of = [&](const std::byte* first, uint64_t bytes) -> Window {
+    return {0, static_cast<int64_t>(bytes) - d.bytes, reinterpret_cast<int64_t>(first)};
+  };
+  switch (d.space) {
+    case ptx::Space::shared: return all_of(w.shared, w.shared_bytes);
+    case ptx::Space::local: return all_of(w.local, w.local_stride);
+    case ptx::Space::param: return d.access == AccessKind::load ? all_of(w.params, w.params_bytes) : Window();
+    default: return w.windows[d.window];
+  }
+}
+
+// Negative where one of the addresses is outside.
+VGPU_INLINE int64_t outside(const Window& window, uint64_t lowest, uint64_t highest) {
+  return static_cast<int64_t>(lowest - static_cast<uint64_t>(window.first)) |
+         static_cast<int64_t>(static_cast<uint64_t>(window.last) - highest);
+}
+
+// Lanes whose bytes lie evenly on the host: lane l's at first + l * stride. No first: they do not, or one may not
+// reach.
+struct Even {
+  std::byte* first = nullptr;
+  uint64_t stride = 0;
+};
+
+// Whether lane l holds base[0] + l * stride.
+template <class T>
+VGPU_INLINE bool holds_multiples(const T* base, T stride) {
+  T expected = base[0], differs = 0;
+  for (int l = 0; l < kLanes; ++l, expected += stride) differs |= base[l] ^ expected;
+  return !differs;
+}
+
+// The common cases, in which one look serves 32 lanes and the access is one copy: all lanes take part, each right
+// behind the one before; or (kPoint) all are at one place. `bytes` is d.bytes, which mostly the compiler knows.
+template <bool kPoint>
+VGPU_INLINE Even evenly(Warp& w, const Decoded& d, Mask lanes, uint32_t bytes) {
+  if (d.space == ptx::Space::local) return {};
+  const uint32_t* narrow = w.lanes<uint32_t>(d.a);
+  const uint64_t* wide = w.lanes<uint64_t>(d.a);
+  const uint64_t stride = d.narrow ? narrow[1] - narrow[0] : wide[1] - wide[0];
+  if (!(kPoint && stride == 0) && !(lanes == kAllLanes && stride == bytes)) return {};
+  if (!(d.narrow ? holds_multiples(narrow, static_cast<uint32_t>(stride)) : holds_multiples(wide, stride))) return {};
+  const uint64_t offset = static_cast<uint64_t>(d.offset);
+  const uint64_t first = d.narrow ? static_cast<uint32_t>(narrow[0] + offset) : wide[0] + offset;
+  const Window window = window_of(w, d);
+  if (outside(window, first, first + (kLanes - 1) * stride) < 0 || first & (bytes - 1)) return {};
+  w.polled |= d.strong;
+  w.wrote |= d.access == AccessKind::store;
+  if (w.observed && d.space != ptx::Space::param) report_even(w, d, lanes, first, stride);
+  return {reinterpret_cast<std::byte*>(first + static_cast<uint64_t>(window.shift)), stride};
+}
+
+// Any case, for an instruction that addresses by operand a. `address` is the handler's array of 32: host addresses.
 VGPU_INLINE bool host_addresses(Warp& w, const Decoded& d, Mask lanes, uint64_t* address) {
   w.polled |= d.strong;
   w.wrote |= d.access == AccessKind::store;
   compute_addresses(w, d, lanes, address);
-  int64_t outside = 0;
+  const Window window = window_of(w, d);
+  int64_t out = 0;
   uint64_t bits = 0;
-  if (d.space == ptx::Space::shared) {
-    const int64_t last = static_cast<int64_t>(w.shared_bytes) - d.bytes;
-    for (int l = 0; l < kLanes; ++l) {
-      outside |= (last - static_cast<int64_t>(address[l])) | static_cast<int64_t>(address[l]);
-      bits |= address[l];
-    }
-    if (outside >= 0 && !(bits & (d.bytes - 1))) {
-      if (w.observed) report_access(w, d, lanes, address);
-      for (int l = 0; l < kLanes; ++l) address[l] += reinterpret_cast<uint64_t>(w.shared);
-      return true;
-    }
-  } else if (d.space == ptx::Space::local) {
-    const int64_t last = static_cast<int64_t>(w.local_stride) - d.bytes;
-    for (int l = 0; l < kLanes; ++l) {
-      outside |= (last - static_cast<int64_t>(address[l])) | static_cast<int64_t>(address[l]);
-      bits |= address[l];
-    }
-    if (outside >= 0 && !(bits & (d.bytes - 1))) {
-      if (w.observed) report_access(w, d, lanes, address);
-      for (uint64_t l = 0; l < kLanes; ++l) address[l] += reinterpret_cast<uint64_t>(w.local) + l * w.local_stride;
-      return true;
-    }
-  } else {
-    const Window window = w.windows[d.window];
-    for (int l = 0; l < kLanes; ++l) {
-      outside |= (static_cast<int64_t>(address[l]) - window.first) | (window.last - static_cast<int64_t>(address[l]));
-      bits |= address[l];
-    }
-    if (outside >= 0 && !(bits & (d.bytes - 1))) {
-      if (w.observed) report_access(w, d, lanes, address);
-      for (int l = 0; l < kLanes; ++l) address[l] += static_cast<uint64_t>(window.shift);
-      return true;
-    }
+  for (int l = 0; l < kLanes; ++l) {
+    out |= outside(window, address[l], address[l]);
+    bits |= address[l];
   }
-  return reach(w, d, lanes, address);
+  if (out < 0 || bits & (d.bytes - 1)) return reach(w, d, lanes, address);
+  if (w.observed && d.space != ptx::Space::param) report_access(w, d, lanes, address);
+  for (int l = 0; l < kLanes; ++l) address[l] += static_cast<uint64_t>(window.shift);
+  if (d.space == ptx::Space::local)
+    for (uint64_t l = 0; l < kLanes; ++l) address[l] += l * w.local_stride;
+  return true;
 }
 
 // The host address of one lane's bytes at a generic address, for what is no plain access (printf). Null: a fault.

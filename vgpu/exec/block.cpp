@@ -44,6 +44,8 @@ Block::Block(Grid& grid, Worker& worker) : grid(grid), worker(worker) {
     w.windows = worker.windows.data();
     w.shared = shared;
     w.shared_bytes = shared_bytes;
+    w.params = grid.launch.params.data();
+    w.params_bytes = grid.launch.params.size();
     w.local = local_.get() + i * kLanes * local_stride_;
     w.local_stride = local_stride_;
   }

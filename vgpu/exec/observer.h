@@ -28,7 +28,7 @@ struct Place {
 // One memory instruction of one warp, before it takes effect. All lanes have been found in bounds and aligned.
 struct Access {
   Place place;
-  ptx::Space space;  // global, shared, local, constant, param: never generic
+  ptx::Space space;  // global, shared, local, constant: never generic; parameters are not reported
   AccessKind kind;
   Order order;
   Scope scope;

@@ -114,6 +114,8 @@ class Warp {
   Window* windows = nullptr;  // of memory instructions
   std::byte* shared = nullptr;
   uint64_t shared_bytes = 0;
+  const std::byte* params = nullptr;
+  uint64_t params_bytes = 0;
   Block& block;
   const uint32_t index;        // in the block
   std::byte* local = nullptr;  // the lanes' local memory, `local_stride` apart

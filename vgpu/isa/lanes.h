@@ -7,7 +7,6 @@
 // computed.
 #pragma once
 
-#include <tuple>
 #include <utility>
 
 #include "isa/binder.h"
@@ -97,7 +96,7 @@ namespace detail {
 
 struct Bits {
   Mask mask;
-  bool operator[](int lane) const { return mask >> lane & 1; }
+  bool operator[](int lane) const { return static_cast<int32_t>(mask << (31 - lane)) < 0; }  // a sign: vectorises
 };
 
 template <class T>
@@ -120,20 +119,22 @@ struct Form<F, Mode, D (*)(S...)> {
   template <size_t... I>
   VGPU_INLINE static void apply(Warp& w, const Decoded& d, Mask lanes, std::index_sequence<I...>) {
     [[maybe_unused]] const Mode mode{};
-    const auto in = std::make_tuple(input<S>(w, d, d.*kPlaces[I], I)...);
-    if constexpr (std::is_same_v<D, bool>) {
-      Mask result = 0;
-      for (int l = 0; l < kLanes; ++l) result |= static_cast<Mask>(F(std::get<I>(in)[l]...)) << l;
-      Mask& out = w.mask(d.d);
-      out = (out & ~lanes) | (result & lanes);
-    } else {
-      D* const out = w.lanes<D>(d.d);
-      const auto one = [&](int l) { out[l] = F(std::get<I>(in)[l]...); };
-      if constexpr (kRare)
-        for_each_lane(lanes, one);
-      else
-        for_lanes(lanes, one);
-    }
+    const auto all = [&](const auto... in) {  // by value: not to be read again after each lane's store
+      if constexpr (std::is_same_v<D, bool>) {
+        Mask result = 0;
+        for (int l = 0; l < kLanes; ++l) result |= static_cast<Mask>(F(in[l]...)) << l;
+        Mask& out = w.mask(d.d);
+        out = (out & ~lanes) | (result & lanes);
+      } else {
+        D* const out = w.lanes<D>(d.d);
+        const auto one = [=](int l) { out[l] = F(in[l]...); };
+        if constexpr (kRare)
+          for_each_lane(lanes, one);
+        else
+          for_lanes(lanes, one);
+      }
+    };
+    all(input<S>(w, d, d.*kPlaces[I], I)...);
   }
   static const Decoded* run(Warp& w, const Decoded& d, Mask lanes) {
     apply(w, d, lanes, std::index_sequence_for<S...>());

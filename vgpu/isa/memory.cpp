@@ -17,62 +17,95 @@ struct Registers {  // where a value of type T is kept: registers have 16 bits a
 
 // --- Loads and stores. T is the type in memory, R the register's, wider by sign or zeros -------------------
 
-// Whether all lanes take part, and their elements lie side by side in the order of the lanes.
-template <class T>
-VGPU_INLINE bool in_a_row(Mask lanes, const uint64_t* address) {
-  uint64_t differs = ~lanes;
-  for (int l = 0; l < kLanes; ++l) differs |= address[l] - (address[0] + static_cast<uint64_t>(l) * sizeof(T));
-  return !differs;
-}
-
 template <class T, class R>
 const Decoded* load(Warp& w, const Decoded& d, Mask lanes) {
-  uint64_t address[kLanes];
-  if (!host_addresses(w, d, lanes, address)) return nullptr;
   R* out = w.lanes<R>(d.d);
-  if (sizeof(T) == sizeof(R) && in_a_row<T>(lanes, address)) {
-    std::memcpy(out, reinterpret_cast<const void*>(address[0]), kLanes * sizeof(T));
+  if (const Even even = evenly<true>(w, d, lanes, sizeof(T)); even.first) {
+    const T* in = reinterpret_cast<const T*>(even.first);
+    if (even.stride) {
+#pragma GCC ivdep
+      for (int l = 0; l < kLanes; ++l) out[l] = static_cast<R>(in[l]);
+    } else {
+      const R value = static_cast<R>(*in);
+      for_lanes(lanes, [=](int l) { out[l] = value; });
+    }
     return &d + 1;
   }
+  uint64_t address[kLanes];
+  if (!host_addresses(w, d, lanes, address)) return nullptr;
   for_lanes(lanes, [&](int l) { out[l] = static_cast<R>(*reinterpret_cast<const T*>(address[l])); });
   return &d + 1;
 }
 template <class T, class R>
 const Decoded* store(Warp& w, const Decoded& d, Mask lanes) {
-  uint64_t address[kLanes];
-  if (!host_addresses(w, d, lanes, address)) return nullptr;
   const R* in = w.lanes<R>(d.b);
-  if (sizeof(T) == sizeof(R) && in_a_row<T>(lanes, address)) {
-    std::memcpy(reinterpret_cast<void*>(address[0]), in, kLanes * sizeof(T));
+  if (const Even even = evenly<false>(w, d, lanes, sizeof(T)); even.first) {
+    T* out = reinterpret_cast<T*>(even.first);
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) out[l] = static_cast<T>(in[l]);
     return &d + 1;
   }
-  for (; lanes; lanes &= lanes - 1) {  // in order: of two lanes that write one place the last one stays
-    const int l = std::countr_zero(lanes);
-    *reinterpret_cast<T*>(address[l]) = static_cast<T>(in[l]);
-  }
+  uint64_t address[kLanes];
+  if (!host_addresses(w, d, lanes, address)) return nullptr;
+  // In order: of two lanes that write one place the last one stays.
+  for_each_lane(lanes, [&](int l) { *reinterpret_cast<T*>(address[l]) = static_cast<T>(in[l]); });
   return &d + 1;
 }
-template <class T, class R>
+
+// A vector of kCount elements; 0: as many as there are registers.
+template <int kCount>
+VGPU_INLINE int elements_of(const Decoded& d) {
+  return kCount ? kCount : static_cast<int>(d.site->refs.size());
+}
+constexpr int kMostElements = 8;
+
+template <class T, class R, int kCount>
 const Decoded* load_vector(Warp& w, const Decoded& d, Mask lanes) {
+  const int count = elements_of<kCount>(d);
+  R* out[kMostElements];
+#pragma GCC unroll 4
+  for (int i = 0; i < count; ++i) out[i] = w.lanes<R>(d.site->refs[static_cast<size_t>(i)]);
+  if (const Even even = evenly<true>(w, d, lanes, sizeof(T) * static_cast<uint32_t>(count)); even.first) {
+    const T* in = reinterpret_cast<const T*>(even.first);
+    if (even.stride) {
+      for (int l = 0; l < kLanes; ++l)
+#pragma GCC unroll 4
+        for (int i = 0; i < count; ++i) out[i][l] = static_cast<R>(in[count * l + i]);
+    } else {
+      for (int i = 0; i < count; ++i) {
+        const R value = static_cast<R>(in[i]);
+        for_lanes(lanes, [to = out[i], value](int l) { to[l] = value; });
+      }
+    }
+    return &d + 1;
+  }
   uint64_t address[kLanes];
   if (!host_addresses(w, d, lanes, address)) return nullptr;
-  const std::vector<Ref>& elements = d.site->refs;
-  for (size_t i = 0; i < elements.size(); ++i) {
-    R* out = w.lanes<R>(elements[i]);
-    for_lanes(lanes, [&](int l) { out[l] = static_cast<R>(reinterpret_cast<const T*>(address[l])[i]); });
-  }
+  for_each_lane(lanes, [&](int l) {
+#pragma GCC unroll 4
+    for (int i = 0; i < count; ++i) out[i][l] = static_cast<R>(reinterpret_cast<const T*>(address[l])[i]);
+  });
   return &d + 1;
 }
-template <class T, class R>
+template <class T, class R, int kCount>
 const Decoded* store_vector(Warp& w, const Decoded& d, Mask lanes) {
+  const int count = elements_of<kCount>(d);
+  const R* in[kMostElements];
+#pragma GCC unroll 4
+  for (int i = 0; i < count; ++i) in[i] = w.lanes<R>(d.site->refs[static_cast<size_t>(i)]);
+  if (const Even even = evenly<false>(w, d, lanes, sizeof(T) * static_cast<uint32_t>(count)); even.first) {
+    T* out = reinterpret_cast<T*>(even.first);
+    for (int l = 0; l < kLanes; ++l)
+#pragma GCC unroll 4
+      for (int i = 0; i < count; ++i) out[count * l + i] = static_cast<T>(in[i][l]);
+    return &d + 1;
+  }
   uint64_t address[kLanes];
   if (!host_addresses(w, d, lanes, address)) return nullptr;
-  const std::vector<Ref>& elements = d.site->refs;
-  for (; lanes; lanes &= lanes - 1) {
-    const int l = std::countr_zero(lanes);
-    for (size_t i = 0; i < elements.size(); ++i)
-      reinterpret_cast<T*>(address[l])[i] = static_cast<T>(w.lanes<R>(elements[i])[l]);
-  }
+  for_each_lane(lanes, [&](int l) {
+#pragma GCC unroll 4
+    for (int i = 0; i < count; ++i) reinterpret_cast<T*>(address[l])[i] = static_cast<T>(in[i][l]);
+  });
   return &d + 1;
 }
 
@@ -120,12 +153,31 @@ const Decoded* store_param(Warp& w, const Decoded& d, Mask lanes) {
 // --- Binding -----------------------------------------------------------------------------------------------
 
 struct Handlers {
-  Handler load, store, load_vector, store_vector, load_kernel_param, load_param, store_param;
+  Handler load, store, load2, load4, load_vector, store2, store4, store_vector, load_kernel_param, load_param,
+      store_param;
 };
 template <class T, class R>
-constexpr Handlers kHandlers = {
-    load<T, R>,       store<T, R>,      load_vector<T, R>, store_vector<T, R>, load_kernel_param<T, R>,
-    load_param<T, R>, store_param<T, R>};
+constexpr Handlers handlers_of() {
+  constexpr bool kSame = sizeof(T) == sizeof(R);  // the others are rare, and take as long to build
+  return {load<T, R>,
+          store<T, R>,
+          load_vector < T,
+          R,
+          kSame ? 2 : 0 >,
+          load_vector < T,
+          R,
+          kSame ? 4 : 0 >,
+          load_vector<T, R, 0>,
+          store_vector < T,
+          R,
+          kSame ? 2 : 0 >,
+          store_vector < T,
+          R,
+          kSame ? 4 : 0 >
+          , store_vector<T, R, 0>, load_kernel_param<T, R>, load_param<T, R>, store_param<T, R>};
+}
+template <class T, class R>
+constexpr Handlers kHandlers = handlers_of<T, R>();
 
 using Wide = unsigned __int128;
 
@@ -253,7 +305,9 @@ bool bind_access(Binder& b, bool store) {
   d.bytes = static_cast<uint32_t>(ptx::size_of(type) * count);
   if (vector) {
     b.site.refs = std::move(refs);
-    d.run = store ? all->store_vector : all->load_vector;
+    d.run = count == 2   ? (store ? all->store2 : all->load2)
+            : count == 4 ? (store ? all->store4 : all->load4)
+                         : (store ? all->store_vector : all->load_vector);
   } else {
     (store ? d.b : d.d) = refs[0];
     d.run = store ? all->store : all->load;

@@ -248,7 +248,8 @@ Error execute(const KernelOperation& operation, Stream&) {
   options.observers = context.session.observers();
   if (context.configuration.budget) options.budget = context.configuration.budget;
   std::vector<std::pair<const ptx::Function*, std::vector<Executed>>> executed;
-  const Fault fault = run(*launch.kernel, launch, context.memory, context.limits, options, &executed);
+  const Fault fault = run(*launch.kernel, launch, context.memory, context.limits, options,
+                          context.session.counts() ? &executed : nullptr);
   context.session.finished(launch, fault, executed);
   context.look_for_errors();
   context.sticky = code_of(fault);

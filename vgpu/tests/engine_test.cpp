@@ -67,6 +67,64 @@ TEST(Engine, LoopsOfDifferentLengthMeetAgain) {
   for (int t = 0; t < 32; ++t) EXPECT_EQ(out[static_cast<size_t>(t)], 32000 + t * (t - 1) / 2);
 }
 
+// Lanes side by side, all at one place, apart, and only some of them: what a load or a store does is the same.
+TEST(Engine, LanesMayStandAnyhow) {
+  std::vector<int> in(256);
+  std::iota(in.begin(), in.end(), 0);
+  const std::string body = R"(
+    ld.param.u64 %rd0, [out];
+    ld.param.u64 %rd1, [in];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %rd2, %r0, 32;
+    add.s64 %rd3, %rd0, %rd2;
+    mul.wide.u32 %rd4, %r0, 8;
+    add.s64 %rd5, %rd1, %rd4;
+    ld.global.v2.u32 {%r1, %r2}, [%rd5];        // side by side
+    ld.global.u32 %r3, [%rd1+400];              // one place
+    ld.global.v2.u32 {%r4, %r5}, [%rd1+8];
+    mul.wide.u32 %rd6, %r0, 4;
+    sub.s64 %rd7, %rd1, %rd6;
+    ld.global.u32 %r6, [%rd7+124];              // backwards
+    mov.u32 %r7, -1;
+    setp.gt.u32 %p1, %r0, 29;
+    @%p1 ld.global.u32 %r7, [%rd1+40];          // some lanes
+    st.global.v4.u32 [%rd3], {%r1, %r2, %r3, %r4};
+    st.global.v4.u32 [%rd3+16], {%r5, %r6, %r7, %r0};
+  )";
+  Device device(kernel(body, {"out", "in"}));
+  const uint64_t from = device.buffer(in), out = device.buffer(std::vector<int>(256));
+  ASSERT_EQ(device.run("k", {1, 1, 1}, {32, 1, 1}, Params() << out << from).kind, Fault::Kind::none);
+  const std::vector<int> got = device.read<int>(out);
+  for (int t = 0; t < 32; ++t) {
+    const std::vector<int> lane(got.begin() + 8 * t, got.begin() + 8 * t + 8);
+    EXPECT_EQ(lane, (std::vector<int>{2 * t, 2 * t + 1, 100, 2, 3, 31 - t, t > 29 ? 10 : -1, t})) << t;
+  }
+}
+
+// Parameters are memory too, where an index reaches into them.
+TEST(Engine, ParametersMayBeIndexed) {
+  std::string text = kernel(R"(
+    ld.param.u64 %rd0, [out];
+    mov.u32 %r0, %tid.x;
+    mul.wide.u32 %rd1, %r0, 8;
+    mov.b64 %rd2, out;
+    add.s64 %rd3, %rd2, 8;
+    ld.param.u64 %rd4, [%rd3];                  // the same for all
+    add.s64 %rd5, %rd2, %rd1;
+    ld.param.u64 %rd6, [%rd5];                  // each lane's own
+    add.s64 %rd7, %rd4, %rd6;
+    add.s64 %rd8, %rd0, %rd1;
+    st.global.u64 [%rd8], %rd7;
+  )",
+                            {"out", "second", "third"});
+  Device device(text);
+  const uint64_t out = device.buffer(std::vector<uint64_t>(3));
+  const auto params = Params() << out << uint64_t{20} << uint64_t{30};
+  ASSERT_EQ(device.run("k", {1, 1, 1}, {3, 1, 1}, params).kind, Fault::Kind::none);
+  EXPECT_EQ(device.read<uint64_t>(out), (std::vector<uint64_t>{out + 20, 40, 50}));
+  EXPECT_EQ(device.run("k", {1, 1, 1}, {4, 1, 1}, params).kind, Fault::Kind::out_of_bounds);
+}
+
 // Every lane takes the lock in turn, in the form that deadlocks where a warp has one program counter.
 TEST(Engine, ASpinningLaneLetsTheHolderOfTheLockRun) {
   Device device(kernel(R"(

@@ -432,7 +432,7 @@ class Plain {
 
 TEST(Race, AgreesWithThePlainCheck) {
   int racy = 0, clean = 0;
-  for (uint32_t seed = 0; seed < 400; ++seed) {
+  for (uint32_t seed = 0; seed < 800; ++seed) {
     std::mt19937 random(seed);
     auto pick = [&](uint32_t n) { return uint32_t(random() % n); };
     Stage s(2, 64);
@@ -450,7 +450,7 @@ TEST(Race, AgreesWithThePlainCheck) {
         }
         return threads;
       };
-      switch (pick(8 + calm)) {
+      switch (pick(9 + calm)) {
         case 0:
         case 1:
         case 2: {
@@ -464,13 +464,21 @@ TEST(Race, AgreesWithThePlainCheck) {
                    std::to_string(lanes);
           break;
         }
-        case 3:
+        case 3: {  // a whole warp, each lane the word behind the one before
+          const bool write = pick(6) == 0;
+          const uint64_t word = pick(words);
+          s.line(3 + step).touch(write ? AccessKind::store : AccessKind::load, kGlobal, block, warp, ~0u, word * 4, 4);
+          for (uint32_t l = 0; l < 32; ++l) expected |= plain.touch(first + l, word + l, write);
+          story += " " + std::string(write ? "w" : "r") + std::to_string(word) + "...:" + std::to_string(first);
+          break;
+        }
+        case 4:
           s.check().fence(s.place(block, warp), lanes, Scope::gpu);
           for (uint32_t t : threads_of(lanes, first)) plain.fence(t);
           story += " fence:" + std::to_string(first) + "/" + std::to_string(lanes);
           break;
-        case 4:
-        case 5: {
+        case 5:
+        case 6: {
           const uint32_t flag = pick(2), lane = pick(32);
           s.touch(AccessKind::atomic, kGlobal, block, warp, 1u << lane, 1024 + 4 * flag, 0, 4, Order::relaxed,
                   Scope::gpu);
@@ -478,7 +486,7 @@ TEST(Race, AgreesWithThePlainCheck) {
           story += " atomic" + std::to_string(flag) + ":" + std::to_string(first + lane);
           break;
         }
-        case 6:
+        case 7:
           s.syncwarp(block, warp, lanes);
           plain.meet(threads_of(lanes, first));
           story += " sync:" + std::to_string(first) + "/" + std::to_string(lanes);
