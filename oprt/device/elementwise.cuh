@@ -17,7 +17,8 @@
 namespace oprt {
 
 constexpr int kElementwiseThreads = 256;
-constexpr int kElementwiseBlocks = 8;  // that a multiprocessor must hold at once: 32 registers a thread
+// Blocks that a multiprocessor must hold at once: all it can, with 32 registers a thread.
+constexpr int kElementwiseBlocks = kMultiprocessorThreads / kElementwiseThreads;
 
 // Pieces that a thread of a contiguous loop loads before it uses the first. On an H200 two or four cost 3 and 5 % of a
 // copy of 1 GB and up to a third of small calls; a functor with more to compute than that says F::kPieces.

@@ -26,6 +26,15 @@ constexpr int kMaxClusterBlocks = 8;
 #define OPRT_CLUSTERS 0
 #endif
 
+// Threads that a multiprocessor holds at once.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+constexpr int kMultiprocessorThreads = 1024;
+#elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int kMultiprocessorThreads = 1536;
+#else
+constexpr int kMultiprocessorThreads = 2048;
+#endif
+
 #ifdef __CUDACC__
 // The first statement of every kernel. Kernels of one stream overlap at their ends (launch.cuh): the next may be placed
 // as soon as every block of this one runs, and waits here until this one has ended and its writes are visible.

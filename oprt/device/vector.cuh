@@ -219,8 +219,8 @@ __device__ __forceinline__ void window(const uint4 (&in)[kOut + 1], unsigned ske
                         __funnelshift_r(parts[4 * i + 3], parts[4 * i + 4], bits));
 }
 
-// From any address: 16-bit elements as a window of the aligned words around them, which are read only where `before` and
-// `after`, the elements on either side that belong to the operand too, allow it. Else the elements one by one: of 4
+// From any address: 16-bit elements as a window of the aligned words around them, which are read only where `before`
+// and `after`, the elements on either side that belong to the operand too, allow it. Else the elements one by one: of 4
 // bytes they are faster than windows (sum of two f32 operands with odd row strides, 128 MB: 33.0 us, by windows 35.6).
 template <int kCount, class T>
 __device__ __forceinline__ Words<T, kCount> load_words_anywhere(const T* from, int64_t before, int64_t after) {
