@@ -61,23 +61,37 @@ def page(tmp_path, monkeypatch):
 def test_a_point_that_reaches_everything(page):
     text = page("relu/bf16/1 GB", 1000 * MB, {"oprt": 250_000, "copy kernel 0": 248_000, "torch": 260_000})
     assert "| bf16 1 GB | 1 GB | 250.00 µs | 4000 GB/s | 0.99 (0.98) | torch | 1.04 (0.97) |" in text
-    assert "None." in text and "Abacus 9000" in text and "PyTorch 2, Triton 3" in text and "gpu-2.json" in text
+    assert "At 1 of 1 points oprt is faster than every peer or ties with the fastest; at 1 of 1\nit reaches" in text
+    assert (
+        "None." in text
+        and "Not measured" not in text
+        and "Abacus 9000" in text
+        and "PyTorch 2, Triton 3" in text
+        and "gpu-2.json" in text
+    )
 
 
 def test_a_loss_keeps_its_cause_and_a_peer_is_a_loss_in_two_runs(page):
     times = {"oprt": 260_000, "copy memcpy": 250_000, "torch": 250_000, "plain": 900_000}
-    lost = "| relu/bf16/1 GB | torch | 0.96 | 0.97 | a cause | a trial |"
+    lost = "| relu/bf16/1 GB | torch | 0.962 | 0.97 | a cause | a trial |"
     assert lost in page("relu/bf16/1 GB", 1000 * MB, times)
     assert lost in page("relu/bf16/1 GB", 1000 * MB, times, before=times)
     text = page("relu/bf16/1 GB", 1000 * MB, times, before=times | {"oprt": 250_000})
     assert lost not in text and "and in the one before it" in text
-    assert "| relu/bf16/1 GB | ceiling | 0.96 | 0.98 | not known yet |  |" in text
+    assert "| relu/bf16/1 GB | ceiling | 0.962 | 0.98 | not known yet |  |" in text
 
 
 def test_what_did_not_run_is_listed(page):
     text = page("relu/bf16/1 GB", 1000 * MB, {"copy memcpy": 1}, failed=[("oprt", "no | memory"), ("torch", "absent")])
     assert "| relu/bf16/1 GB | itself | did not run | runs |" in text
     assert "| oprt | no / memory | 1: relu/bf16/1 GB |" in text and "| torch | absent |" in text
+
+
+def test_points_of_the_grid_that_the_run_lacks_are_named(page, tmp_path):
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "points.json").write_text('[{"name": "relu/bf16/1 GB"}, {"name": "relu/f32/1 GB"}]')
+    text = page("relu/bf16/1 GB", 1000 * MB, {"oprt": 250_000, "copy kernel 0": 248_000})
+    assert text.endswith("## Not measured in this run\n\nrelu/f32/1 GB\n")
 
 
 def test_host_costs_over_their_limits_are_bold(page):
