@@ -184,8 +184,9 @@ def run(results, part, step):
     said = [line.strip("= ") for line in text.splitlines() if re.search(step.says, line)]
     ok = code == 0 and re.search(step.must_say, text) is not None
     seconds = round(time.monotonic() - start, 1)
+    command = " ".join(map(str, step.command)).replace(f"{ROOT}/", "")
     results.record(part, step, result="passed" if ok else "failed", code=code, seconds=seconds,
-                   says=said[-1] if said else "", command=" ".join(map(str, step.command)))  # fmt: skip
+                   says=said[-1] if said else "", command=command)  # fmt: skip
     print(
         f"{part}: {step.name}: {'passed' if ok else 'FAILED'} in {seconds} s; {said[-1] if said else code}", flush=True
     )
