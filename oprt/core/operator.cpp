@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "oprt/api/device.h"
 #include "oprt/core/text.h"
 
 namespace oprt {
@@ -10,6 +12,7 @@ namespace {
 
 const OperatorInfo* first_operator = nullptr;
 thread_local const char* last_kernel = "none";
+thread_local const oprt_device_t* known_places = nullptr;  // oprt_exchange_thread_places
 
 constexpr int kAbsent = -1;  // View::ndim of an optional operand that is not there
 
@@ -110,7 +113,7 @@ Status settle(oprt_operator_descriptor* desc) {
     const View& v = desc->views[i];
     if (!present(v) || is_empty(v)) continue;
     if (op.operands[i].role == Role::kOutput) desc->empty = false;
-    const Place here = place_of(v.data);
+    const Place here = known_places ? Place{known_places[i].backend, known_places[i].index} : place_of(v.data);
     if (leader < 0) {
       leader = i;
       place = here;
@@ -197,6 +200,10 @@ extern "C" {
 const char* oprt_descriptor_kernel(oprt_operator_descriptor_t desc) { return desc ? desc->kernel : "none"; }
 
 const char* oprt_last_kernel(void) { return oprt::last_kernel; }
+
+const oprt_device_t* oprt_exchange_thread_places(const oprt_device_t* places) {
+  return std::exchange(oprt::known_places, places);
+}
 
 const char* oprt_operator_name(int32_t index) {
   const oprt::OperatorInfo* op = oprt::first_operator;

@@ -7,6 +7,7 @@
 #include "oprt/device/gpu.h"
 #include "oprt/runtime/device_errors.h"
 #include "oprt/runtime/driver.h"
+#include "oprt/runtime/gpu_capture.h"
 
 namespace oprt {
 namespace {
@@ -52,6 +53,7 @@ Status device_error_counter(int device, unsigned long long** counter) {
   *counter = own.data.load();
   if (*counter) return {};
   const DeviceScope scope(device);
+  const OutsideCapture outside;
   OPRT_TRY(gpu_status("device_errors", scope.error()));
   void* data = nullptr;
   OPRT_TRY(gpu_status("device_errors", cudaMalloc(&data, sizeof(**counter))));

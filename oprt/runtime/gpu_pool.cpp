@@ -10,6 +10,7 @@
 
 #include "oprt/core/text.h"
 #include "oprt/device/gpu.h"
+#include "oprt/runtime/gpu_capture.h"
 
 namespace oprt {
 namespace {
@@ -167,6 +168,7 @@ class GpuPool final : public oprt_memory_pool {
 }  // namespace
 
 Status make_gpu_pool(oprt_device_t device, uint64_t limit_bytes, oprt_memory_pool** pool) {
+  const OutsideCapture outside;
   auto made = std::make_unique<GpuPool>(device, limit_bytes);
   OPRT_TRY(made->create());
   *pool = made.release();

@@ -3,12 +3,14 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "dlpack/dlpack.h"
 #include "error.h"
 #include "oprt/runtime/buffer.h"
+#include "oprt/runtime/error.h"
 
 namespace oprt::python {
 namespace {
@@ -69,6 +71,13 @@ const DLPackExchangeAPI& device_view_api() {
 }
 
 void bind_device_buffer(nb::module_& module) {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      set_error(error.status(), error.what());
+    }
+  });
   nb::class_<DeviceView>(module, "DeviceView", "A tensor in a DeviceBuffer. Made by DeviceBuffer.view().");
   nb::class_<DeviceBuffer>(module, "DeviceBuffer", "A block of memory on the first GPU; its contents are undefined.")
       .def(

@@ -6,10 +6,14 @@ namespace nb = nanobind;
 
 namespace oprt::python {
 
-void raise(oprt_status_t status, const std::string& message) {
+void set_error(oprt_status_t status, const std::string& message) {
   const nb::module_ errors = nb::module_::import_("operator_runtime.errors");
   const nb::object error = errors.attr("from_status")(static_cast<int>(status), message.c_str());
   PyErr_SetObject(error.type().ptr(), error.ptr());
+}
+
+void raise(oprt_status_t status, const std::string& message) {
+  set_error(status, message);
   throw nb::python_error();
 }
 

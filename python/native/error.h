@@ -7,7 +7,10 @@
 
 namespace oprt::python {
 
-// Raises the class of the status. The message is the C layer's own, or follows its form.
+// Sets the exception of the status's class. The message is the C layer's own, or follows its form.
+void set_error(oprt_status_t status, const std::string& message);
+
+// Raises it.
 [[noreturn]] void raise(oprt_status_t status, const std::string& message);
 
 // "<op>: <argument>: expected <expected>, got <got>". A Python exception that is set already becomes the cause.

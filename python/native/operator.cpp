@@ -6,9 +6,12 @@
 #include <cstring>
 #include <string>
 
+#include "allocation.h"
 #include "error.h"
+#include "leases.h"
 #include "oprt/oprt.h"
 #include "prepared.h"
+#include "recent.h"
 #include "workspace.h"
 
 namespace oprt::python {
@@ -40,20 +43,20 @@ oprt_backend_t parse_backend(const char* op, PyObject* object) {
   throw nb::python_error();
 }
 
-// k(backend, *views, *scalars): create, execute, destroy. A type slot rather than a bound method, for its speed.
+// k(backend, *views, *scalars): create where it must, execute. A type slot rather than a bound method, for its speed.
 PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
   try {
     const auto& op = *nb::inst_ptr<const OperatorInfo>(self);
     if (kwargs && PyDict_Size(kwargs)) raise(OPRT_ERR_INVALID_ARG, std::string(op.name) + ": arguments are positional");
     const std::span<PyObject* const> objects(&PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
-    const Arguments arguments(op, objects);
-    const Descriptor descriptor(op, arguments);
+    Arguments arguments(op, objects);
+    const std::shared_ptr<const Descriptor> descriptor = recent_descriptor(op, arguments);
     const Tensor& leader = arguments.leader();
     const oprt_stream_t stream = leader.stream();
-    const Workspace workspace(descriptor.workspace_size(), leader.device, stream);
+    const Workspace workspace(descriptor->workspace_size(), leader.device, stream);
     oprt_status_t status;
     const auto execute = [&] {
-      status = op.execute(descriptor.get(), workspace.data(), workspace.size(), arguments.data, stream);
+      status = op.execute(descriptor->get(), workspace.data(), workspace.size(), arguments.data, stream);
     };
     if (is_long(op, arguments)) {
       nb::gil_scoped_release release;
@@ -62,6 +65,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) noexcept {
       execute();
     }
     check(status);
+    if (leader.on_gpu()) arguments.submitted(stream);
     return outputs_of(op, objects).release().ptr();
   } catch (nb::python_error& error) {
     error.restore();
@@ -112,34 +116,58 @@ Arguments::Arguments(const OperatorInfo& op, std::span<PyObject* const> argument
     raise_argument(OPRT_ERR_INVALID_ARG, op.name, "arguments", std::to_string(wanted),
                    std::to_string(arguments.size()));
   backend = parse_backend(op.name, arguments[0]);
-  const auto take_view = [&](int i, Use use) {
+  uint32_t need_stream = 0;  // a bit for each view
+  const auto take_view = [&](int i, const oprt_stream_t* stream) {
     PyObject* object = arguments[1 + i];
     views[i] = nullptr;
     data[i] = nullptr;
     if (object == Py_None) return;
-    take(op.name, op.views[i], object, use, &tensors[i]);
+    const Use use = i < op.outputs ? Use::kOutput : Use::kInput;
+    if (take(op.name, op.views[i], object, use, &tensors[i], stream) == Taken::kNeedsStream) need_stream |= 1u << i;
     views[i] = &tensors[i].view;
     data[i] = tensors[i].view.data;
-    if (tensors[leader_].device.backend == OPRT_BACKEND_CPU) leader_ = i;
+    places[i] = tensors[i].device;
+    follow(i);
   };
   // Inputs first: where the output was allocated like an input that is refused, the message names the input.
-  for (int i = op.outputs; i < op.view_count(); ++i) take_view(i, Use::kInput);
-  for (int i = 0; i < op.outputs; ++i) take_view(i, Use::kOutput);
+  for (int i = op.outputs; i < op.view_count(); ++i) take_view(i, nullptr);
+  for (int i = 0; i < op.outputs; ++i) take_view(i, nullptr);
+  if (need_stream) [[unlikely]] {
+    const oprt_stream_t stream = leader().stream();
+    for (int i = op.view_count() - 1; i >= 0; --i)
+      if (need_stream >> i & 1) take_view(i, &stream);
+  }
   for (size_t i = 0; i < op.scalars.size(); ++i)
     scalars[i] = parse_scalar(op.name, op.scalars[i], arguments[1 + op.views.size() + i]);
 }
 
-const Tensor& Arguments::leader() const { return tensors[leader_]; }
+void Arguments::follow(int i) {
+  const auto rank = [](const Tensor& tensor) { return tensor.on_gpu() + tensor.tells_stream(); };
+  const int gain = rank(tensors[i]) - rank(leader());
+  if (gain > 0 || (gain == 0 && i < leader_)) leader_ = i;
+}
+
+void Arguments::submitted(oprt_stream_t stream) noexcept {
+  std::vector<nb::object> leases;
+  for (Tensor& tensor : tensors) {
+    if (tensor.allocation) tensor.allocation->written_on(stream);
+    if (tensor.outlives_call()) leases.push_back(std::move(tensor.lease));
+  }
+  if (!leases.empty()) keep_until_done(leader().device, stream, std::move(leases));
+}
 
 Descriptor::Descriptor(const OperatorInfo& op, const Arguments& arguments) : op_(op) {
-  const int before = oprt_exchange_thread_backend(arguments.backend);
+  const int backend_before = oprt_exchange_thread_backend(arguments.backend);
+  const oprt_device_t* places_before = oprt_exchange_thread_places(arguments.places);
   const oprt_status_t status = op.create(&desc_, arguments.views, arguments.scalars);
-  oprt_exchange_thread_backend(before);
+  oprt_exchange_thread_places(places_before);
+  oprt_exchange_thread_backend(backend_before);
   check(status);
   check(op.workspace_size(desc_, &workspace_size_));
 }
 
 bool is_long(const OperatorInfo& op, const Arguments& arguments) {
+  if (arguments.leader().on_gpu()) return false;
   int64_t bytes = 0;
   for (int v = 0; v < op.view_count(); ++v) {
     if (!arguments.views[v]) continue;
@@ -166,6 +194,9 @@ void bind_operator(nb::module_& module) {
       .def_prop_ro(
           "inputs", [](const OperatorInfo& op) { return names(op.views.begin() + op.outputs, op.views.end()); },
           "The inputs as the header names them.")
+      .def_prop_ro(
+          "outputs", [](const OperatorInfo& op) { return names(op.views.begin(), op.views.begin() + op.outputs); },
+          "The outputs as the header names them.")
       .def(
           "prepare",
           [](const OperatorInfo& op, const nb::args& arguments) {

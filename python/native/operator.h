@@ -51,20 +51,29 @@ struct Arguments {
   int backend;
   Tensor tensors[kMaxViews];
   const oprt_tensor_view_t* views[kMaxViews];  // null for None
+  oprt_device_t places[kMaxViews];
   void* data[kMaxViews];
   Scalar scalars[kMaxScalars];
 
-  // The tensor whose device and stream the work goes to: the first on a GPU, else the first there is.
-  const Tensor& leader() const;
+  // The tensor whose device and stream the work goes to: the first, outputs before inputs, on a GPU that tells its
+  // stream, else the first on a GPU, else the first output.
+  const Tensor& leader() const { return tensors[leader_]; }
+
+  // After work was submitted: tells the results that oprt allocated where they are written, and lets exports live until
+  // then that must.
+  void submitted(oprt_stream_t stream) noexcept;
 
  private:
+  void follow(int i);
+
   int leader_ = 0;
 };
 
 // A Python number; what is none is refused by name.
 Scalar parse_scalar(const char* op, const ScalarInfo& info, PyObject* object);
 
-// A descriptor made for the arguments, with the backend they name in force for the length of create alone.
+// A descriptor made for the arguments. The backend that they name and the devices that they lie on are the thread's for
+// the length of create alone.
 class Descriptor {
  public:
   Descriptor(const OperatorInfo& op, const Arguments& arguments);
@@ -80,8 +89,9 @@ class Descriptor {
   size_t workspace_size_;
 };
 
-// Work that is long enough for other Python threads to run meanwhile. Giving the GIL up and taking it again costs about
-// 40 ns alone, but up to the interpreter's switch interval (5 ms) against a busy thread.
+// Work on the CPU that is long enough for other Python threads to run meanwhile; on a GPU only a launch is waited for.
+// Giving the GIL up and taking it again costs about 40 ns alone, but up to the interpreter's switch interval (5 ms)
+// against a busy thread.
 bool is_long(const OperatorInfo& op, const Arguments& arguments);
 
 // The outputs among a call's arguments, as a call returns them: one object, or a tuple.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "error.h"
+#include "leases.h"
 
 namespace oprt::python {
 namespace {
@@ -26,6 +27,10 @@ std::string describe(const oprt_tensor_view_t& view) {
          list(view.strides);
 }
 
+std::string describe(oprt_device_t device) {
+  return std::string(oprt_backend_string(device.backend)) + ":" + std::to_string(device.index);
+}
+
 }  // namespace
 
 PreparedOp::State::State(const OperatorInfo& op, std::span<PyObject* const> objects)
@@ -35,6 +40,8 @@ PreparedOp::State::State(const OperatorInfo& op, std::span<PyObject* const> obje
       outputs(outputs_of(op, objects)) {
   for (int i = 0; i < op.view_count(); ++i) tensors.push_back(nb::borrow(objects[1 + i]));
 }
+
+PreparedOp::State::~State() { arguments.submitted(stream); }
 
 PreparedOp::PreparedOp(const OperatorInfo& op, std::span<PyObject* const> arguments)
     : op_(op), state_(std::make_unique<State>(op, arguments)), long_(is_long(op, state_->arguments)) {}
@@ -46,7 +53,7 @@ PreparedOp::State& PreparedOp::state() const {
 
 nb::object PreparedOp::execute(void* const* data) {
   const nb::object outputs = state().outputs;
-  const oprt_stream_t stream = state().arguments.leader().stream();
+  const oprt_stream_t stream = state_->stream = state_->arguments.leader().stream();
   const auto launch = [&] {
     return op_.execute(state_->descriptor.get(), state_->workspace.data(), state_->workspace.size(), data, stream);
   };
@@ -78,16 +85,24 @@ nb::object PreparedOp::run_inputs(const nb::args& inputs) {
                                      [](const oprt_tensor_view_t* view) { return view != nullptr; });
   if (static_cast<ptrdiff_t>(inputs.size()) != present)
     raise_argument(OPRT_ERR_INVALID_ARG, op_.name, "inputs", std::to_string(present), std::to_string(inputs.size()));
+  const oprt_stream_t stream = prepared.leader().stream();
   size_t next = 0;
   for (int i = op_.outputs; i < op_.view_count(); ++i) {
     if (!prepared.views[i]) continue;
-    take(op_.name, op_.views[i], inputs[next++], Use::kInput, &taken[i]);
+    take(op_.name, op_.views[i], inputs[next++], Use::kInput, &taken[i], &stream);
+    const oprt_device_t where = prepared.places[i], here = taken[i].device;
+    if (here.backend != where.backend || here.index != where.index)
+      raise_argument(OPRT_ERR_INVALID_ARG, op_.name, op_.views[i], "data on " + describe(where),
+                     "data on " + describe(here));
     if (!same_layout(taken[i].view, *prepared.views[i]))
       raise_argument(OPRT_ERR_INVALID_ARG, op_.name, op_.views[i], describe(*prepared.views[i]),
                      describe(taken[i].view));
     data[i] = taken[i].view.data;
   }
-  return execute(data);
+  nb::object outputs = execute(data);
+  for (Tensor& tensor : taken)
+    if (tensor.outlives_call()) keep_until_done(tensor.device, stream, {std::move(tensor.lease)});
+  return outputs;
 }
 
 double PreparedOp::execute_seconds(int count) {

@@ -32,12 +32,14 @@ class PreparedOp {
   // All that destroy lets go of.
   struct State {
     State(const OperatorInfo& op, std::span<PyObject* const> objects);
+    ~State();
 
     Arguments arguments;
     Descriptor descriptor;
     Workspace workspace;
     std::vector<nb::object> tensors;
     nb::object outputs;
+    oprt_stream_t stream = nullptr;  // that the last run went to
   };
 
   State& state() const;

@@ -14,7 +14,9 @@ namespace {
 
 constexpr const char* kDtypes = "a dtype of oprt (f32, f16, bf16, i32, i64)";
 
-constexpr int kLegacyDefaultStream = 1;  // as __dlpack__ calls it
+// Streams as __dlpack__ calls them.
+constexpr intptr_t kLegacyDefaultStream = 1;
+constexpr intptr_t kNoStream = -1;  // nobody is to wait
 
 // How the tensors of one Python type are taken.
 enum class Protocol { kExchange, kNumpy, kAllocation, kDeviceView, kDlpack, kNone };
@@ -22,8 +24,9 @@ enum class Protocol { kExchange, kNumpy, kAllocation, kDeviceView, kDlpack, kNon
 struct TypeInfo {
   PyTypeObject* type;
   Protocol protocol;
-  bool read_only;                // by the type's own rules
-  const DLPackExchangeAPI* api;  // kExchange alone
+  bool read_only;                          // by the type's own rules
+  const DLPackExchangeAPI* api = nullptr;  // kExchange alone
+  PyObject* current_stream = nullptr;      // kDlpack: CuPy's
 };
 
 // The argument that is being taken, for messages.
@@ -54,16 +57,19 @@ const DLPackExchangeAPI* exchange_api(nb::handle type) {
 TypeInfo inspect(PyTypeObject* type) {
   const nb::handle handle(reinterpret_cast<PyObject*>(type));
   const nb::module_ numpy = nb::module_::import_("numpy");
-  if (handle.is(nb::type<Allocation>())) return {type, Protocol::kAllocation, false, nullptr};
-  if (handle.is(nb::type<DeviceView>())) return {type, Protocol::kDeviceView, false, nullptr};
-  if (PyObject_IsSubclass(handle.ptr(), numpy.attr("ndarray").ptr()) == 1)
-    return {type, Protocol::kNumpy, false, nullptr};
+  if (handle.is(nb::type<Allocation>())) return {type, Protocol::kAllocation, false};
+  if (handle.is(nb::type<DeviceView>())) return {type, Protocol::kDeviceView, false};
+  if (PyObject_IsSubclass(handle.ptr(), numpy.attr("ndarray").ptr()) == 1) return {type, Protocol::kNumpy, false};
   if (const DLPackExchangeAPI* api = exchange_api(handle)) return {type, Protocol::kExchange, false, api};
   if (nb::hasattr(handle, "__dlpack__") && nb::hasattr(handle, "__dlpack_device__")) {
     const nb::str module(nb::getattr(handle, "__module__", nb::str("")));
-    return {type, Protocol::kDlpack, std::strncmp(module.c_str(), "jax", 3) == 0, nullptr};
+    const bool jax = std::strncmp(module.c_str(), "jax", 3) == 0;
+    PyObject* current_stream = nullptr;
+    if (std::strncmp(module.c_str(), "cupy", 4) == 0)
+      current_stream = nb::object(nb::module_::import_("cupy.cuda").attr("get_current_stream")).release().ptr();
+    return {type, Protocol::kDlpack, jax, nullptr, current_stream};
   }
-  return {type, Protocol::kNone, false, nullptr};
+  return {type, Protocol::kNone, false};
 }
 
 // Types are few and the same ones come again, so what was found out about them is kept, and they are kept alive. The
@@ -140,7 +146,7 @@ void take_exchange(const Argument& argument, const DLPackExchangeAPI& api, Tenso
   if (api.dltensor_from_py_object_no_sync(argument.object.ptr(), &exported) != 0)
     argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor with strided memory", argument.type_name());
   from_dltensor(argument, exported, tensor);
-  if (tensor->device.backend != OPRT_BACKEND_CPU) tensor->api = &api;
+  if (tensor->on_gpu()) tensor->api = &api;
   if (may_be_negated(tensor->view)) {
     const nb::object is_neg = nb::getattr(argument.object, "is_neg", nb::object());
     if (is_neg.is_valid() && nb::cast<bool>(is_neg()))
@@ -210,22 +216,26 @@ void take_numpy(const Argument& argument, Tensor* tensor) {
 }
 
 // The capsule stays unconsumed: it owns the export, and gives it back when the lease ends.
-void take_dlpack(const Argument& argument, Tensor* tensor) {
+Taken take_dlpack(const Argument& argument, PyObject* current_stream, Tensor* tensor, const oprt_stream_t* stream) {
   try {
     const nb::object device = argument.object.attr("__dlpack_device__")();
-    const oprt_device_t where =
+    tensor->device =
         from_dlpack_device(argument, nb::cast<int>(nb::int_(device[0])), nb::cast<int>(nb::int_(device[1])));
-    // Host memory has no stream, so none is named; on a GPU the work goes to the legacy default stream. A producer from
-    // before DLPack 1.0 knows no max_version.
+    nb::dict request;  // host memory has no stream, so none is named
+    if (tensor->on_gpu()) {
+      tensor->current_stream = current_stream;
+      if (!current_stream && !stream) return Taken::kNeedsStream;
+      const intptr_t told = current_stream ? kNoStream : reinterpret_cast<intptr_t>(*stream);
+      request["stream"] = told == 0 ? kLegacyDefaultStream : told;
+    }
+    // A producer from before DLPack 1.0 knows no max_version.
     const nb::object dlpack = argument.object.attr("__dlpack__");
-    const bool on_host = where.backend == OPRT_BACKEND_CPU;
-    const nb::tuple version = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION);
     try {
-      tensor->lease = on_host ? dlpack(nb::arg("max_version") = version)
-                              : dlpack(nb::arg("stream") = kLegacyDefaultStream, nb::arg("max_version") = version);
+      tensor->lease =
+          dlpack(nb::arg("max_version") = nb::make_tuple(DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION), **request);
     } catch (nb::python_error& error) {
       if (!error.matches(PyExc_TypeError)) throw;
-      tensor->lease = on_host ? dlpack() : dlpack(nb::arg("stream") = kLegacyDefaultStream);
+      tensor->lease = dlpack(**request);
     }
   } catch (nb::python_error& error) {
     if (error.matches(nb::module_::import_("operator_runtime.errors").attr("OperatorRuntimeError"))) throw;
@@ -246,6 +256,7 @@ void take_dlpack(const Argument& argument, Tensor* tensor) {
   } else {
     argument.refuse(OPRT_ERR_INVALID_ARG, "a DLPack capsule from __dlpack__", Py_TYPE(capsule)->tp_name);
   }
+  return Taken::kDone;
 }
 
 }  // namespace
@@ -253,28 +264,36 @@ void take_dlpack(const Argument& argument, Tensor* tensor) {
 oprt_stream_t Tensor::stream() const {
   void* stream = nullptr;
   if (api && api->current_work_stream(kDLCUDA, device.index, &stream) != 0) throw nb::python_error();
+  if (current_stream)
+    stream = reinterpret_cast<void*>(nb::cast<uintptr_t>(nb::handle(current_stream)(device.index).attr("ptr")));
   return stream;
 }
 
-void take(const char* op, const char* name, nb::handle object, Use use, Tensor* tensor) {
+Taken take(const char* op, const char* name, nb::handle object, Use use, Tensor* tensor, const oprt_stream_t* stream) {
   const Argument argument{op, name, object, use};
   const TypeInfo info = type_info(Py_TYPE(object.ptr()));
   if (use == Use::kOutput && info.read_only) argument.refuse_read_only();
   switch (info.protocol) {
-    case Protocol::kExchange: return take_exchange(argument, *info.api, tensor);
-    case Protocol::kNumpy: return take_numpy(argument, tensor);
-    case Protocol::kAllocation: tensor->view = nb::cast<Allocation&>(object).view(); return;
+    case Protocol::kExchange: take_exchange(argument, *info.api, tensor); return Taken::kDone;
+    case Protocol::kNumpy: take_numpy(argument, tensor); return Taken::kDone;
+    case Protocol::kAllocation: {
+      auto& own = nb::cast<Allocation&>(object);
+      tensor->view = own.view();
+      tensor->device = own.device();
+      tensor->allocation = &own;
+      return Taken::kDone;
+    }
     case Protocol::kDeviceView: {
       const auto& own = nb::cast<const DeviceView&>(object);
       tensor->view = own.view;
       tensor->device = own.device;
       tensor->api = &device_view_api();
-      return;
+      return Taken::kDone;
     }
-    case Protocol::kDlpack: return take_dlpack(argument, tensor);
+    case Protocol::kDlpack: return take_dlpack(argument, info.current_stream, tensor, stream);
     case Protocol::kNone: break;
   }
-  argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor: NumPy's, PyTorch's, JAX's or one with __dlpack__",
+  argument.refuse(OPRT_ERR_INVALID_ARG, "a tensor: NumPy's, PyTorch's, CuPy's, JAX's or one with __dlpack__",
                   argument.type_name());
 }
 

@@ -4,21 +4,23 @@
     op_(out, x, ...)          writes into out and returns it
     prepare_op(out, x, ...)   checks once and returns a PreparedOp to run many times
 
-Tensors are NumPy's (with ml_dtypes for bfloat16), PyTorch's, JAX's (inputs only; results are new arrays), or any that
-speak DLPack. Nothing is recorded for automatic differentiation. `backend` is a name, a Backend, or None: where the data
-lives.
+Tensors are NumPy's (with ml_dtypes for bfloat16), PyTorch's, CuPy's, JAX's (inputs only; results are new arrays), or
+any that speak DLPack. Nothing is recorded for automatic differentiation. `backend` is a name, a Backend, or None: where
+the data lives. On a GPU the work goes to the stream that is current in the tensors' framework; no call waits for it.
+`operator_runtime.torch_ops` registers every operator with PyTorch, for torch.compile.
 """
 
 import importlib
 import pkgutil
 
 from operator_runtime import ops as _ops
-from operator_runtime._native import PreparedOp
+from operator_runtime._native import DeviceBuffer, PreparedOp
 from operator_runtime.backend import Backend, normalize_backend
 from operator_runtime.errors import InvalidArgumentError, OperatorRuntimeError, UnsupportedDtypeError
 
 __all__ = [
     "Backend",
+    "DeviceBuffer",
     "InvalidArgumentError",
     "OperatorRuntimeError",
     "PreparedOp",

@@ -17,7 +17,7 @@ from operator_runtime._native import PreparedOp
 from operator_runtime.backend import BackendName
 from operator_runtime.errors import InvalidArgumentError, UnsupportedDtypeError
 
-T = TypeVar("T")  # a tensor: NumPy's, PyTorch's, JAX's
+T = TypeVar("T")  # a tensor: NumPy's, PyTorch's, CuPy's, JAX's
 Shape = tuple[int, ...]
 
 __all__ = [
@@ -89,6 +89,22 @@ class _Torch:
         return sys.modules["torch"].empty_like(x, dtype=dtype)
 
 
+class _CuPy:
+    """cupy.ndarray: memory of the array's own device, from CuPy's pool, in the order of its current stream."""
+
+    dtype = _NumPy.dtype
+
+    @staticmethod
+    def empty(op, x, shape):
+        with x.device:
+            return sys.modules["cupy"].empty(shape, x.dtype)
+
+    @staticmethod
+    def like(op, x, dtype):
+        with x.device:
+            return sys.modules["cupy"].empty_like(x, dtype)
+
+
 class _Jax:
     """jax.Array, which is immutable: oprt allocates, writes, and gives the memory away by DLPack."""
 
@@ -98,14 +114,24 @@ class _Jax:
 
     @staticmethod
     def empty(op, x, shape):
-        return _native.empty(op.name, shape, dtype_name(x.dtype))
+        return _native.empty(op.name, shape, dtype_name(x.dtype), _Jax.gpu(x))
 
     @staticmethod
     def like(op, x, dtype):
-        return _native.empty(op.name, x.shape, dtype or dtype_name(x.dtype))
+        return _native.empty(op.name, x.shape, dtype or dtype_name(x.dtype), _Jax.gpu(x))
+
+    @staticmethod
+    def gpu(x):
+        """The index of the GPU that x lies on; -1 for the host. A tracer lies nowhere: the operator refuses it."""
+        if not hasattr(x, "__dlpack_device__"):
+            return -1
+        kind, index = x.__dlpack_device__()
+        return index if kind == _CUDA else -1
 
 
-_FRAMEWORKS = {"numpy": _NumPy, "torch": _Torch, "jax": _Jax, "jaxlib": _Jax}
+_CUDA = 2  # of DLPack's device types
+
+_FRAMEWORKS = {"numpy": _NumPy, "torch": _Torch, "cupy": _CuPy, "jax": _Jax, "jaxlib": _Jax}
 _framework_of_type: dict[type, Any] = {np.ndarray: _NumPy}
 
 
@@ -119,7 +145,7 @@ def _framework(op: _native.Operator, position: int, x: Any) -> Any:
             _framework_of_type[type(x)] = found
             return found
     raise InvalidArgumentError(
-        f"{op.name}: {op.inputs[position]}: expected a tensor of NumPy, PyTorch or JAX, got {type(x).__name__}"
+        f"{op.name}: {op.inputs[position]}: expected a tensor of NumPy, PyTorch, CuPy or JAX, got {type(x).__name__}"
     )
 
 

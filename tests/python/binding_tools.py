@@ -115,6 +115,7 @@ class Producer:
 
     def __init__(self, array, kind=ManagedVersioned, *, flags=0, major=1, device=(1, 0), dtype=(2, 32, 1)):
         self.array, self.kind, self.device = array, kind, device
+        self.pointer = array.ctypes.data
         self.deleted = 0
         self.requests = []
         self._flags, self._major, self._dtype = flags, major, dtype
@@ -123,13 +124,13 @@ class Producer:
         return self.device
 
     def __dlpack__(self, **request):
-        if self.kind is Managed and request:
+        if self.kind is Managed and request.keys() - {"stream"}:
             raise TypeError("unexpected keyword argument")  # as a producer from before DLPack 1.0
         self.requests.append(request)
         array, kind = self.array, self.kind
         managed = kind()
         managed.tensor = DLTensor(
-            array.ctypes.data,
+            self.pointer,
             Device(*self.device),
             array.ndim,
             DataType(*self._dtype),

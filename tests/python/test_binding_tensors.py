@@ -93,6 +93,44 @@ def test_a_result_keeps_a_dense_layout():
     assert oprt.relu(torch.zeros(3, 5).T).stride() == (1, 5)
 
 
+@pytest.mark.parametrize("make", [to_numpy, to_torch])
+def test_a_call_unlike_the_one_before_is_not_taken_for_it(make):
+    """Calls keep descriptors for their like: each of these differs from those before it in one thing alone."""
+    x, gamma = np.linspace(-2, 3, 24).reshape(4, 6), np.linspace(1, 2, 6)
+
+    def softmax(dtype="f32", view=lambda a: a, dim=1):
+        a = view(make(x, dtype))
+        got, want = oprt.softmax(a, dim), np.exp(view(x)) / np.exp(view(x)).sum(dim, keepdims=True)
+        np.testing.assert_allclose(np.asarray(got, np.float32), want, rtol=1e-2)
+
+    for _ in range(2):
+        softmax()
+        softmax("f16")
+        softmax(dim=0)
+        softmax(view=lambda a: a[:2])
+        softmax(view=lambda a: a.T)
+        softmax(view=lambda a: a[::2])
+    for slope in (0.0, 0.5, 0.25, 0.5):
+        np.testing.assert_allclose(
+            np.asarray(oprt.relu(make(x, "f32"), slope)), np.where(x > 0, x, slope * x), rtol=1e-6
+        )
+    root = np.sqrt((x**2).mean(1, keepdims=True))
+    for weight in (None, gamma, None):
+        got = oprt.rmsnorm(make(x, "f32"), weight if weight is None else make(weight, "f32"), eps=0.0)
+        np.testing.assert_allclose(np.asarray(got), x / root * (1 if weight is None else weight), rtol=1e-5)
+    a = make(np.arange(8.0), "f32")
+    oprt.relu_(a[:4], a[4:])
+    with pytest.raises(oprt.InvalidArgumentError, match="relu: out: .* overlap"):
+        oprt.relu_(a[1:5], a[:4])  # the same layout
+    with pytest.raises(oprt.OperatorRuntimeError, match="metax"):
+        oprt.relu_(a[:4], a[4:], backend="metax")
+
+
+def test_more_layouts_than_are_kept():
+    for n in [*range(1, 700), *range(1, 700)]:
+        assert oprt.relu(np.full(n, 2, np.float32)).sum() == 2 * n
+
+
 def test_frameworks_mix_in_one_call():
     out = torch.empty(2, 3)
     oprt.relu_(out, BEFORE.astype(np.float32))
@@ -314,7 +352,9 @@ def test_a_dtype_that_cast_lacks(make, dtype, got):
 
 @pytest.mark.parametrize("make", [lambda: [1.0], lambda: 2.0, lambda: None, lambda: Producer(good())])
 def test_a_result_needs_a_framework(make):
-    with pytest.raises(oprt.InvalidArgumentError, match="relu: in: expected a tensor of NumPy, PyTorch or JAX, got "):
+    with pytest.raises(
+        oprt.InvalidArgumentError, match="relu: in: expected a tensor of NumPy, PyTorch, CuPy or JAX, got "
+    ):
         oprt.relu(make())
 
 

@@ -1,14 +1,17 @@
 """What a GPU does otherwise than the CPU: `pytest --backend nvidia`, on a GPU or on the virtual one."""
 
+import ctypes
 import functools
 import os
 import subprocess
 import sys
+import types
 
 import ml_dtypes
 import numpy as np
 import operator_runtime as ort
 import pytest
+from binding_tools import Device, Managed, ManagedVersioned, Producer, liboprt, managed_of
 from operator_runtime import _native
 from operator_runtime.testing.device import OnDevice
 from operator_runtime.testing.dtypes import name_of
@@ -64,6 +67,101 @@ def test_c32_tokens_of_bad_positions(mode):
     assert _native.take_device_errors() == 2
 
 
+class Memory(Producer):
+    """A DLPack producer of GPU memory that tells no stream."""
+
+    def __init__(self, array, kind=ManagedVersioned):
+        super().__init__(array, kind, device=(2, 0))
+        pointer = ctypes.c_void_p()
+        assert liboprt().oprt_memory_alloc(GPU, ctypes.c_size_t(array.nbytes), ctypes.byref(pointer)) == 0
+        self.pointer = pointer.value
+        self.move(self.pointer, GPU, array.ctypes.data, HOST)
+
+    def move(self, to, to_device, source, source_device):
+        size = ctypes.c_size_t(self.array.nbytes)
+        assert (
+            liboprt().oprt_memory_copy(ctypes.c_void_p(to), to_device, ctypes.c_void_p(source), source_device, size)
+            == 0
+        )
+
+    def fetch(self):
+        self.move(self.array.ctypes.data, HOST, self.pointer, GPU)
+        return self.array
+
+
+HOST, GPU = Device(3, 0), Device(1, 0)  # oprt_device_t: backend, index
+
+
+@pytest.mark.parametrize("kind", [Managed, ManagedVersioned])
+def test_c41_a_producer_is_told_the_stream_and_its_export_is_kept(kind):
+    src, out = Memory(np.array([-1, 2], np.float32), kind), Memory(np.zeros(2, np.float32), kind)
+    assert ort.relu_(out, src) is out
+    assert (src.deleted, out.deleted) == (0, 0)  # the kernel may still run
+    np.testing.assert_array_equal(out.fetch(), [0, 2])
+    legacy = 1
+    version = {"max_version": (1, 3)} if kind is ManagedVersioned else {}
+    assert src.requests == out.requests == [{"stream": legacy, **version}]
+    ort.relu_(Memory(np.zeros(2, np.float32)), Memory(np.zeros(2, np.float32)))
+    assert (src.deleted, out.deleted) == (1, 1)  # that kernel was done
+
+
+def test_cupy_tells_its_stream(monkeypatch):
+    """By a module of that name, so that this runs without CuPy. Nobody is told to wait, and no export is kept."""
+    stream, asked = ctypes.c_void_p(), []
+    assert liboprt().oprt_stream_create(GPU, ctypes.byref(stream)) == 0
+
+    def get_current_stream(device):
+        asked.append(device)
+        return types.SimpleNamespace(ptr=stream.value)
+
+    cuda = types.SimpleNamespace(get_current_stream=get_current_stream)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    ndarray = type("ndarray", (Memory,), {"__module__": "cupy"})
+    src, out = ndarray(np.array([-1, 2], np.float32)), ndarray(np.zeros(2, np.float32))
+    other = Memory(np.array([5, -5], np.float32))
+    ort.relu_(out, src)
+    assert liboprt().oprt_stream_synchronize(GPU, stream) == 0
+    np.testing.assert_array_equal(out.fetch(), [0, 2])
+    ort.vector_add_(out, other, src)  # another framework's tensor is made ready for that stream
+    assert liboprt().oprt_stream_synchronize(GPU, stream) == 0
+    np.testing.assert_array_equal(out.fetch(), [4, -3])
+    assert asked and {*asked} == {0}
+    assert [request["stream"] for request in src.requests + other.requests] == [-1, -1, stream.value]
+    assert (src.deleted, out.deleted, other.deleted) == (2, 2, 0)
+    assert liboprt().oprt_stream_destroy(GPU, stream) == 0
+
+
+def test_a_prepared_operator_keeps_exports_past_its_end():
+    src, other = (Memory(np.array([x, -x], np.float32)) for x in (1, 2))
+    out = Memory(np.zeros(2, np.float32))
+    prepared = ort.prepare_relu(out, src)
+    prepared.run()
+    np.testing.assert_array_equal(out.fetch(), [1, 0])
+    prepared.run_inputs(other)
+    np.testing.assert_array_equal(out.fetch(), [2, 0])
+    prepared.destroy()
+    assert src.deleted == 0
+    ort.relu_(Memory(np.zeros(2, np.float32)), Memory(np.zeros(2, np.float32)))
+    assert (src.deleted, other.deleted, out.deleted) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("stream", [None, 1, 2, -1])
+def test_c42_a_result_on_the_gpu_is_handed_over(stream):
+    src = Memory(np.array([-1, 2, 3], np.float32))
+    allocation = _native.empty("relu", (3,), "f32", 0)
+    _native.operator("relu")(None, allocation, src, 0.0)
+    assert allocation.__dlpack_device__() == (2, 0)
+    for wrong in ({"stream": 0}, {"stream": -2}, {"dl_device": (1, 0)}, {"copy": True}):
+        with pytest.raises(BufferError):
+            allocation.__dlpack__(**wrong)
+    capsule = allocation.__dlpack__(stream=stream, dl_device=(2, 0))
+    tensor = managed_of(capsule, Managed).tensor
+    assert (tensor.device.type, tensor.device.id, tensor.ndim, tensor.data % 256) == (2, 0, 1, 0)
+    src.move(src.array.ctypes.data, HOST, tensor.data, GPU)
+    np.testing.assert_array_equal(src.array, [0, 2, 3])
+
+
 def test_mixed_places_are_refused():
     host = np.zeros(4, np.float32)
     device = _native.DeviceBuffer(16)
@@ -75,6 +173,13 @@ def test_the_cpu_does_not_take_a_gpus_memory():
     view = _native.DeviceBuffer(16).view("f32", [4], [1], 0)
     with pytest.raises(ValueError, match="where the data lives"):
         ort.relu_(view, view, backend="cpu")
+
+
+def test_other_inputs_of_a_prepared_operator_lie_where_the_first_did():
+    memory = _native.DeviceBuffer(32)
+    prepared = ort.prepare_relu(memory.view("f32", [4], [1], 0), memory.view("f32", [4], [1], 16))
+    with pytest.raises(ort.InvalidArgumentError, match="relu: in: expected data on nvidia:0, got data on cpu:0"):
+        prepared.run_inputs(np.zeros(4, np.float32))
 
 
 def test_add_rmsnorm_is_vector_add_then_rmsnorm():

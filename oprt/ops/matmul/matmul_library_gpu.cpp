@@ -13,6 +13,7 @@
 
 #include "oprt/core/text.h"
 #include "oprt/ops/matmul/matmul_plan.h"
+#include "oprt/runtime/gpu_capture.h"
 
 namespace oprt {
 namespace {
@@ -125,6 +126,7 @@ Status handle_of(int device, Handle* handle) {
   static Handle handles[64];
   std::lock_guard lock(mutex);
   Handle& own = handles[device % 64];
+  const OutsideCapture outside;
   if (!own) OPRT_TRY(lt_status(library().create(&own)));
   *handle = own;
   return {};
