@@ -30,7 +30,7 @@ def matmul(
     activation is None, "relu", "gelu_erf", "gelu_tanh" or "silu"; algorithm "auto", "naive", "tiled" or "library".
     """
     out = empty(_matmul, _shape, a, b)
-    return finish(matmul_(out, a, b, bias, activation, algorithm, allow_tf32, backend))
+    return finish(_matmul(backend, out, a, b, bias, *_options(algorithm, activation, allow_tf32)))
 
 
 def matmul_(
