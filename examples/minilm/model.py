@@ -8,15 +8,18 @@ Shapes: B sentences in a batch, padded to T tokens; H hidden (384) = A heads (12
 
 NumPy's part is memory, views and token ids: every number that depends on a weight is computed by an operator. Nothing
 is ever transposed or cut apart in memory. Heads, transposes and the three thirds of the fused query-key-value product
-are strided views, and operators take any strides.
+are strided views, and operators take any strides. memory.py gives operators the same views on a GPU.
 """
 
 import functools
 import time
 from collections import namedtuple
 
+import memory as memories
 import numpy as np
 import operator_runtime as ort
+
+HOST = memories.Host()
 
 # Padded tokens in one batch: of 128, 256, 512 and 1024 the fastest. Fewer read the weights more often, more pad more
 # and leave the cache.
@@ -39,16 +42,18 @@ def filled(value, *shape):
 class Weights:
     """The checkpoint's tensors as the forward pass wants them; what can be computed once is computed here."""
 
-    def __init__(self, checkpoint):
+    def __init__(self, checkpoint, memory):
         tensors = checkpoint.tensors
         self.sizes = checkpoint
+        self.memory = memory
+        place = memory.place
         self.words = tensors["embeddings.word_embeddings.weight"]
         # Every token is of type 0, so the type's row goes into the positions' table.
         self.positions = empty(checkpoint.max_tokens, checkpoint.hidden)
         ort.vector_add_(
-            self.positions,
-            tensors["embeddings.position_embeddings.weight"][: checkpoint.max_tokens],
-            tensors["embeddings.token_type_embeddings.weight"][0],
+            place(self.positions),
+            place(tensors["embeddings.position_embeddings.weight"][: checkpoint.max_tokens]),
+            place(tensors["embeddings.token_type_embeddings.weight"][0]),
         )
         self.norm = self.pair(tensors, "embeddings.LayerNorm")
         self.layers = [self.layer(tensors, f"encoder.layer.{i}") for i in range(checkpoint.layers)]
@@ -72,16 +77,16 @@ class Weights:
 
     def fused_qkv(self, pair, name):
         """Query, key and value as one product, [3H, H]. The queries' part carries the scores' 1 / sqrt(D)."""
-        hidden = self.sizes.hidden
+        hidden, place = self.sizes.hidden, self.memory.place
         weight, bias = empty(3 * hidden, hidden), empty(3 * hidden)
         scale = filled((hidden // self.sizes.heads) ** -0.5)
         for third, part in enumerate(("query", "key", "value")):
             rows = slice(third * hidden, (third + 1) * hidden)
             for fused, own in zip((weight, bias), pair(f"{name}.{part}"), strict=True):
                 if part == "query":
-                    ort.mul_(fused[rows], own, scale)
+                    ort.mul_(place(fused[rows]), place(own), place(scale))
                 else:
-                    ort.copy_(fused[rows], own)
+                    ort.copy_(place(fused[rows]), place(own))
         return weight, bias
 
 
@@ -93,6 +98,7 @@ class Program:
 
     def __init__(self, weights, batch, length):
         self.weights, self.batch, self.length = weights, batch, length
+        self.memory = weights.memory.scope()
         self.steps = []
         hidden, heads = weights.sizes.hidden, weights.sizes.heads
         self.ids = empty(batch, length, dtype=np.int32)
@@ -114,7 +120,8 @@ class Program:
         self.pool()
 
     def step(self, operator, *tensors, **options):
-        self.steps.append((operator, getattr(ort, f"prepare_{operator}")(*tensors, **options)))
+        placed = [self.memory.place(tensor) for tensor in tensors]
+        self.steps.append((operator, getattr(ort, f"prepare_{operator}")(*placed, **options)))
 
     def rows(self, x):
         """[B, T, ...] as a matrix of B T rows: a view."""
@@ -122,7 +129,7 @@ class Program:
 
     def linear(self, out, x, weight_and_bias, **options):
         weight, bias = weight_and_bias  # stored [outputs, inputs]
-        self.step("matmul", self.rows(out), self.rows(x), weight.T, bias=bias, **options)
+        self.step("matmul", self.rows(out), self.rows(x), weight.T, bias, **options)
 
     def add_and_norm(self, gamma_and_beta):
         self.step("vector_add", self.x, self.x, self.y)
@@ -164,34 +171,39 @@ class Program:
             self.ids[row, : len(tokens)] = tokens
             self.kept[row, : len(tokens)] = 1
             self.key_bias[row, ..., : len(tokens)] = 0
+        self.memory.send(self.ids, self.kept, self.key_bias)
 
     def run(self, record=None):
-        """Runs the pass; record(operator, kernel, seconds), where given, hears of every step."""
+        """Runs the pass; record(operator, kernel, seconds), where given, hears of every step, and waits for each."""
         for operator, prepared in self.steps:
             start = time.perf_counter()
             prepared.run()
             if record:
+                self.memory.wait()
                 record(operator, prepared.kernel, time.perf_counter() - start)
 
 
 class MiniLM:
-    def __init__(self, checkpoint):
-        self.weights = Weights(checkpoint)
+    def __init__(self, checkpoint, memory=HOST):
+        self.weights = Weights(checkpoint, memory)
         # A program holds buffers of a few MB, so only the shapes used last are kept.
         self.program = functools.lru_cache(maxsize=8)(functools.partial(Program, self.weights))
 
     def embed(self, token_ids, record=None):
         """The sentences' unit vectors, [len(token_ids), H], in their order."""
         order = sorted(range(len(token_ids)), key=lambda i: len(token_ids[i]))
+        memory = self.weights.memory.scope()
         by_length = empty(len(order), self.weights.sizes.hidden)
         for first, last in batches([len(token_ids[i]) for i in order]):
             program = self.program(last - first, len(token_ids[order[last - 1]]))
             program.load([token_ids[i] for i in order[first:last]])
             program.run(record)
-            ort.copy_(by_length[first:last], program.sentences)
+            ort.copy_(memory.place(by_length[first:last]), program.memory.place(program.sentences))
         place = empty(len(order), dtype=np.int32)  # of each sentence in by_length
         place[order] = range(len(order))
-        return ort.embedding(by_length, place)
+        vectors = empty(len(order), self.weights.sizes.hidden)
+        ort.embedding_(*map(memory.place, (vectors, by_length, place)))
+        return memory.fetch(vectors)
 
 
 def batches(lengths):
@@ -205,6 +217,9 @@ def batches(lengths):
         yield first, len(lengths)
 
 
-def cosines(vectors):
+def cosines(vectors, memory=HOST):
     """Every pair's cosine, [n, n], of n unit vectors."""
-    return ort.matmul(vectors, vectors.T)
+    memory = memory.scope()
+    out = empty(len(vectors), len(vectors))
+    ort.matmul_(*map(memory.place, (out, vectors, vectors.T)))
+    return memory.fetch(out)

@@ -18,9 +18,11 @@ EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "minilm"
 sys.path.insert(0, str(EXAMPLE))
 
 import checkpoint as files  # noqa: E402
+import memory as memories  # noqa: E402
 import model as minilm  # noqa: E402
 import operator_runtime  # noqa: E402
 import reference  # noqa: E402
+from operator_runtime import _native  # noqa: E402
 
 # An element of a unit vector is 0.05 or so; six layers of float32 leave 1e-7 of error in it.
 CLOSE = 1e-6
@@ -211,6 +213,31 @@ def test_demo_of_the_built_in_text():
 )
 def test_demo_answers_wrong_input_in_a_sentence(arguments, says):
     wrong(demo(*arguments), says)
+
+
+@pytest.mark.parametrize("name", ["metax", "gpu"])
+def test_demo_on_a_backend_that_it_lacks(name):
+    wrong(demo("one", "--backend", name), f"expected cpu or nvidia, got {name}")
+
+
+def test_demo_without_a_gpu():
+    try:
+        operator_runtime.DeviceBuffer(1)
+        pytest.skip("there is one")
+    except operator_runtime.OperatorRuntimeError:
+        pass
+    wrong(demo("one", "--backend", "nvidia"), "nvidia")
+
+
+def test_the_gpu_gives_the_same_vectors(backend, checkpoint, model):
+    if backend != "nvidia":
+        pytest.skip("needs --backend nvidia")
+    ids = checkpoint.tokenize(["A kitten.", "A cat sat."])
+    on_gpu = minilm.MiniLM(checkpoint, memories.on("nvidia"))
+    steps = []
+    vectors = on_gpu.embed(ids, lambda *step: steps.append(step))
+    assert np.abs(vectors - model.embed(ids)).max() <= CLOSE
+    assert steps and all(kernel in _native.kernels(operator, "nvidia") for operator, kernel, _ in steps)
 
 
 MISSING = """
