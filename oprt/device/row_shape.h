@@ -19,11 +19,9 @@ namespace oprt {
 //   split_columns           more                  parts of up to 512                  twice
 enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kSplitColumns };
 
-constexpr int kRowElements = 32;      // that a thread keeps in registers
+constexpr int kRowElements = 32;      // that a thread keeps in registers, at most: no chain of additions is longer
 constexpr int kShortElements = 8;     // the same where 32 lanes of it hold the row: less to unroll for short rows
-constexpr int kClusterElements = 64;  // the same of a cluster, in chains of 16 and fewer: half the warps to wait for
 constexpr int kRowThreads = 512;      // of a block, at most
-constexpr int kClusterThreads = 256;  // of a cluster's block
 constexpr int kWarpThreads = 128;     // of a block of the warp path
 constexpr int kRowClusterBlocks = 8;  // at most
 constexpr int kRowLanes = 32;         // neighbouring rows of a block of the columns paths, and lanes of a row at most
@@ -67,12 +65,11 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
   if (length <= kPart)
     return {RowPath::kBlock, false, static_cast<int>(std::max<int64_t>(64, power_of_two_from(per_thread))), 1, 1,
             length};
-  static_assert(kPart == int64_t{kClusterElements} * kClusterThreads);
   const int64_t piece = 16 / element_bytes;
   const auto part_length = [&](int64_t parts) { return divide_up(divide_up(length, parts), piece) * piece; };
   if (has_clusters && length <= kPart * kRowClusterBlocks) {
     const int64_t blocks = power_of_two_from(divide_up(length, kPart));
-    return {RowPath::kCluster, false, kClusterThreads, 1, blocks, part_length(blocks)};
+    return {RowPath::kCluster, false, kRowThreads, 1, blocks, part_length(blocks)};
   }
   const int64_t least = divide_up(length, kPart);
   return {RowPath::kSplit, false, kRowThreads, 1, divide_up(length, part_length(least)), part_length(least)};

@@ -130,7 +130,7 @@ void expect_covers(int64_t length, int64_t element_bytes, bool contiguous, bool 
   ASSERT_LT((s.parts - 1) * s.part_length, std::max<int64_t>(length, 1)) << "a part without elements";
   const bool warp = s.path == RowPath::kWarp;
   const int64_t sharing = warp ? s.lanes : contiguous ? s.threads : s.threads / kRowLanes;
-  const int64_t held = s.path == RowPath::kCluster ? kClusterElements : s.short_row ? kShortElements : kRowElements;
+  const int64_t held = s.short_row ? kShortElements : kRowElements;
   ASSERT_GE(sharing * (held / piece) * piece, s.part_length);
   ASSERT_EQ(s.threads % kRowLanes, 0);
   ASSERT_LE(s.threads, kRowThreads);
@@ -169,7 +169,6 @@ TEST(RowShape, ClimbsItsLadder) {
   EXPECT_EQ(row_shape(16384, 2, true, true).threads, 512);
   EXPECT_EQ(path(16385), RowPath::kCluster);
   EXPECT_EQ(path(131072), RowPath::kCluster);
-  EXPECT_EQ(row_shape(131072, 2, true, true).threads, kClusterThreads);
   EXPECT_EQ(path(131073), RowPath::kSplit);
   EXPECT_EQ(path(16385, false), RowPath::kSplit);
   EXPECT_EQ(row_shape(512, 4, false, true).path, RowPath::kColumns);

@@ -1,13 +1,14 @@
 // embedding on the GPU: rows of the table, moved as integers of the elements' size.
 //
-// Work:     a thread takes a piece of one row of out; a row's threads all read its id, from cache but for the first.
-//           Where all pieces are whole it takes two: the second's id and piece are under way while the first's are.
+// Work:     a thread takes two pieces of rows of out, or one element; a row's threads all read its id, from cache but
+// for
+//           the first.
 // Traffic:  the ids and each row picked once, out once.
 // Bad ids:  memory outside the table is never read. The row of out becomes NaN (0 for integers), and the row's first
 //           thread counts it.
 //
-//   embedding_rows       the table's rows and out's contiguous: pieces of 16 bytes
-//   embedding_strided    anything else: single elements
+//   embedding_rows       the table's rows and out's are whole pieces of 16 bytes at 16-byte addresses
+//   embedding_strided    anything else: single elements, neighbours beside neighbours
 #include "oprt/device/launch.cuh"
 #include "oprt/device/nest.h"
 #include "oprt/device/vector.cuh"
@@ -22,11 +23,10 @@ constexpr int kThreads = 256, kPieces = 2;
 template <class T, class Id, class U>
 struct Lookup {
   Nest<U, 2> lookups;   // out's rows, ids
-  Divider<U> of_row;    // pieces of a row
-  U count;              // pieces in all
+  Divider<U> of_row;    // pieces (elements) of a row
+  U count;              // in all
   int64_t rows, width;  // of the table
   int64_t table_row, table_column, out_column;
-  bool table_aligned, out_aligned;
   T bad;
   T* out;
   const T* table;
@@ -34,39 +34,24 @@ struct Lookup {
   unsigned long long* errors;
 };
 
-template <class T, class Id, class U, int kCount>
-__global__ void __launch_bounds__(kThreads) embedding_pieces(const __grid_constant__ Lookup<T, Id, U> plan) {
+template <class T, class Id, class U>
+__global__ void __launch_bounds__(kThreads) embedding_elements(const __grid_constant__ Lookup<T, Id, U> plan) {
   begin_kernel();
-  U piece = static_cast<U>(blockIdx.x) * kThreads + threadIdx.x;
-  if (piece >= plan.count) return;
-  const U row = plan.of_row.divide(piece);
+  U column = static_cast<U>(blockIdx.x) * kThreads + threadIdx.x;
+  if (column >= plan.count) return;
+  const U row = plan.of_row.divide(column);
   int64_t at[2];
   plan.lookups.offsets(row, at);
   const int64_t id = plan.ids[at[1]];
-  const int64_t begin = static_cast<int64_t>(piece) * kCount, left = plan.width - begin;
-  const int present = static_cast<int>(left < kCount ? left : kCount);
-  T x[kCount];
-  if (id < 0 || id >= plan.rows) {
-    if (piece == 0) atomicAdd(plan.errors, 1ull);
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) x[i] = plan.bad;
-  } else {
-    const T* from = plan.table + id * plan.table_row + begin * plan.table_column;
-    if (kCount > 1 && plan.table_aligned && present == kCount) {
-      if constexpr (kCount > 1) load_piece(from, x);
-    } else {
-      load_each(from, plan.table_column, present, T{}, x);
-    }
-  }
-  T* to = plan.out + at[0] + begin * plan.out_column;
-  if (kCount > 1 && plan.out_aligned && present == kCount) {
-    if constexpr (kCount > 1) store_piece(to, x);
-  } else {
-    store_each(to, plan.out_column, present, x);
-  }
+  T x = plan.bad;
+  if (id >= 0 && id < plan.rows)
+    x = plan.table[id * plan.table_row + static_cast<int64_t>(column) * plan.table_column];
+  else if (column == 0)
+    atomicAdd(plan.errors, 1ull);
+  plan.out[at[0] + static_cast<int64_t>(column) * plan.out_column] = x;
 }
 
-// The same, of two pieces that both lie whole at 16-byte addresses in table and out.
+// The id and the piece of the second are under way while the first's are.
 template <class T, class Id, class U>
 __global__ void __launch_bounds__(kThreads) embedding_whole_pieces(const __grid_constant__ Lookup<T, Id, U> plan) {
   begin_kernel();
@@ -113,10 +98,10 @@ T bad_element(oprt_dtype_t dtype) {
   }
 }
 
-template <class T, class Id, int kCount>
+template <class T, class Id, bool kRows>
 Status look_up(const EmbeddingPlan& plan, const Call& call) {
   const Loop lookups = loop_of(plan.lookups, {0, 2});
-  const int64_t of_row = blocks_for(plan.width, kCount), count = lookups.count * of_row;
+  const int64_t of_row = kRows ? plan.width / kPieceElements<T> : plan.width, count = lookups.count * of_row;
   unsigned long long* errors = nullptr;
   OPRT_TRY(device_error_counter(call.device, &errors));
   return with_index_type(count, [&](auto u) {
@@ -134,18 +119,11 @@ Status look_up(const EmbeddingPlan& plan, const Call& call) {
     lookup.table = static_cast<const T*>(call.data[1]);
     lookup.ids = first<const Id>(call, plan.lookups, 2);
     lookup.errors = errors;
-    lookup.table_aligned = is_aligned(lookup.table) && plan.table_row * sizeof(T) % kPieceBytes == 0;
-    lookup.out_aligned = rows_aligned(lookups, 0, lookup.out, sizeof(T), lookups.rank);
-    if constexpr (kCount > 1) {
-      const bool preparing = preparing_on != kNotPreparing;
-      const bool whole = lookup.table_aligned && lookup.out_aligned && plan.width % kCount == 0;
-      if (whole || preparing)
-        OPRT_TRY((launch<embedding_whole_pieces<T, Id, U>>("embedding", call,
-                                                           {blocks_for(count, kPieces * kThreads), kThreads}, lookup)));
-      if (whole && !preparing) return Status{};
-    }
-    return launch<embedding_pieces<T, Id, U, kCount>>("embedding", call, {blocks_for(count, kThreads), kThreads},
-                                                      lookup);
+    if constexpr (kRows)
+      return launch<embedding_whole_pieces<T, Id, U>>("embedding", call,
+                                                      {blocks_for(count, kPieces * kThreads), kThreads}, lookup);
+    else
+      return launch<embedding_elements<T, Id, U>>("embedding", call, {blocks_for(count, kThreads), kThreads}, lookup);
   });
 }
 
@@ -154,17 +132,22 @@ Status run(const EmbeddingPlan& plan, const Call& call) {
   return with_index(plan.ids.dtype, [&](auto id) {
     using Id = decltype(id);
     switch (size_of(plan.dtype)) {
-      case 2: return look_up<uint16_t, Id, kRows ? kPieceElements<uint16_t> : 1>(plan, call);
-      case 4: return look_up<uint32_t, Id, kRows ? kPieceElements<uint32_t> : 1>(plan, call);
-      default: return look_up<uint64_t, Id, kRows ? kPieceElements<uint64_t> : 1>(plan, call);
+      case 2: return look_up<uint16_t, Id, kRows>(plan, call);
+      case 4: return look_up<uint32_t, Id, kRows>(plan, call);
+      default: return look_up<uint64_t, Id, kRows>(plan, call);
     }
   });
 }
 
 constexpr Kernel<EmbeddingPlan> kKernels[] = {{"embedding_rows", run<true>}, {"embedding_strided", run<false>}};
 
-Status choose(const EmbeddingPlan& plan, const Call&, const Kernel<EmbeddingPlan>** kernel) {
-  *kernel = &kKernels[plan.table_column == 1 && plan.out_column == 1 ? 0 : 1];
+Status choose(const EmbeddingPlan& plan, const Call& call, const Kernel<EmbeddingPlan>** kernel) {
+  const int64_t bytes = size_of(plan.dtype);
+  const char* out = static_cast<const char*>(call.data[0]) + plan.lookups.offset[0] * bytes;
+  const bool whole = plan.table_column == 1 && plan.out_column == 1 && plan.width * bytes % kPieceBytes == 0 &&
+                     is_aligned(call.data[1]) && plan.table_row * bytes % kPieceBytes == 0 &&
+                     rows_aligned(plan.lookups, 0, out, bytes, plan.lookups.rank);
+  *kernel = &kKernels[whole ? 0 : 1];
   return {};
 }
 

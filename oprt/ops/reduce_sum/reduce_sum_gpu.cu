@@ -56,6 +56,69 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_block_rows(const 
   sum_whole_rows<T, H>(plan, group);
 }
 
+constexpr int64_t kPieceBlocks = 128;  // of sum_column_pieces, at least: fewer leave multiprocessors without work
+
+// Rows whose elements lie beside each other's, a piece of them a lane: 16-byte loads in place of single elements. Each
+// row's additions are those of row_part_stats over columns, in the same order: four chains a thread, then the warps.
+// stats: null where the parts are whole rows.
+template <class T>
+__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
+    sum_column_pieces(const __grid_constant__ SumPlan<T> plan, SumStat* stats) {
+  begin_kernel();
+  constexpr int kCount = kPieceElements<T>, kRows = kLanes * kCount, kChains = 4, kAtOnce = 8;
+  __shared__ float of_warps[kMaxWarps][kLanes][kCount + 1];  // 1 more: lanes in different banks
+  uint64_t part = blockIdx.x;
+  const int64_t first_row = static_cast<int64_t>(plan.by_parts.divide(part)) * kRows;
+  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes, warps = blockDim.x / kLanes;
+  const int64_t row = first_row + lane * kCount, begin = static_cast<int64_t>(part) * plan.part_length;
+  const int64_t left = row < plan.count ? plan.length - begin : 0;
+  const int length = static_cast<int>(left < plan.part_length ? left : plan.part_length);
+  int64_t at[2];
+  plan.rows.offsets(static_cast<uint64_t>(row < plan.count ? row : 0), at);
+  const T* const from = plan.data[1] + at[1] + begin * plan.stride[1];
+
+  float sums[kChains][kCount] = {};
+#pragma unroll 1
+  for (int p = 0; p < kRowElements; p += kAtOnce) {
+    Words<T, kCount> words[kAtOnce];
+#pragma unroll
+    for (int q = 0; q < kAtOnce; ++q) {
+      const int element = warp + (p + q) * warps;
+      if (element < length) words[q] = load_words<kCount>(from + element * plan.stride[1]);
+    }
+#pragma unroll
+    for (int q = 0; q < kAtOnce; ++q) {
+      if (warp + (p + q) * warps >= length) continue;
+      float x[kCount];
+      words[q].unpack_to(x);
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) sums[q % kChains][i] += x[i];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) of_warps[warp][lane][i] = (sums[0][i] + sums[2][i]) + (sums[1][i] + sums[3][i]);
+  __syncthreads();  // every warp's sums are there
+  for (int column = threadIdx.x; column < kRows && first_row + column < plan.count; column += blockDim.x) {
+    float total = of_warps[0][column / kCount][column % kCount];
+    for (int other = 1; other < warps; ++other) total += of_warps[other][column / kCount][column % kCount];
+    if (stats) {
+      stats[static_cast<int64_t>(part) * plan.count + first_row + column] = {total};
+    } else {
+      plan.rows.offsets(static_cast<uint64_t>(first_row + column), at);
+      plan.data[0][at[0]] = narrow<T>(total);
+    }
+  }
+}
+
+// Whether pieces of neighbouring rows lie whole at 16-byte addresses, for every element of the rows.
+template <class T>
+bool has_column_pieces(const Loop& rows, const SumPlan<T>& plan) {
+  constexpr int kCount = kPieceElements<T>;
+  const int inner = rows.rank - 1;
+  return inner >= 0 && rows.strides[1][inner] == 1 && rows.shape[inner] % kCount == 0 && plan.stride[1] % kCount == 0 &&
+         rows_aligned(rows, 1, plan.data[1], sizeof(T), inner);
+}
+
 // The sums that row_part_stats left, one block (or column of blocks' warps) a row.
 template <class T, class Group>
 __global__ void __launch_bounds__(kRowThreads)
@@ -109,7 +172,8 @@ template <class T>
 Status run_typed(const ReduceSumPlan& p, const Call& call) {
   using Tall = Held<kRowElements, 1>;
   const RowShape s = shape(p);
-  const SumPlan<T> plan = row_plan<T>(out_first(p), s, call, RowSum{});
+  const Rows rows = out_first(p);
+  const SumPlan<T> plan = row_plan<T>(rows, s, call, RowSum{});
   SumStat* stats = part_stats<SumStat>(call);
   const int64_t column_blocks = blocks_for(plan.count, kLanes);
   switch (s.path) {
@@ -125,12 +189,20 @@ Status run_typed(const ReduceSumPlan& p, const Call& call) {
       return launch<sum_parts<T, Block>>("reduce_sum", call, {plan.count, static_cast<int>(threads)}, plan, stats);
     }
     case RowPath::kColumns:
-      return launch<sum_block_rows<T, Column, Tall>>("reduce_sum", call, {column_blocks, s.threads}, plan);
     case RowPath::kSplitColumns: break;
   }
-  OPRT_TRY((launch<row_part_stats<T, RowSum, Column, Tall>>("reduce_sum", call, {column_blocks * s.parts, s.threads},
-                                                            plan, stats)));
-  return launch<sum_parts<T, Column>>("reduce_sum", call, {column_blocks, s.threads}, plan, stats);
+  const bool preparing = preparing_on != kNotPreparing, split = s.path == RowPath::kSplitColumns;
+  const int64_t piece_blocks = blocks_for(plan.count, kLanes * kPieceElements<T>) * s.parts;
+  const bool pieces = piece_blocks >= kPieceBlocks && has_column_pieces(rows.rows, plan);
+  if (pieces || preparing)
+    OPRT_TRY(
+        (launch<sum_column_pieces<T>>("reduce_sum", call, {piece_blocks, s.threads}, plan, split ? stats : nullptr)));
+  if ((!pieces || preparing) && !split)
+    OPRT_TRY((launch<sum_block_rows<T, Column, Tall>>("reduce_sum", call, {column_blocks, s.threads}, plan)));
+  if ((!pieces || preparing) && split)
+    OPRT_TRY((launch<row_part_stats<T, RowSum, Column, Tall>>("reduce_sum", call, {column_blocks * s.parts, s.threads},
+                                                              plan, stats)));
+  return split ? launch<sum_parts<T, Column>>("reduce_sum", call, {column_blocks, s.threads}, plan, stats) : Status{};
 }
 
 Status run(const ReduceSumPlan& plan, const Call& call) {
