@@ -12,6 +12,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 def pytest_addoption(parser):
     parser.addoption("--backend", default=None, help="backend to test; without it, where the data lives (the CPU)")
+    parser.addoption("--sample", action="store_true", help="of every operator's cases a few for each kernel")
     parser.addoption("--large", action="store_true", help="also the cases of gigabytes, where there is memory for them")
 
 

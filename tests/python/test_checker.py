@@ -468,9 +468,10 @@ def test_a_failure_says_how_to_run_it_again():
     assert failure.rerun in str(failure)
 
 
-def test_a_kernel_that_no_case_takes_is_named(monkeypatch):
+@pytest.mark.parametrize("what", ["kernels", "sample"])
+def test_a_kernel_that_no_case_takes_is_named(monkeypatch, what):
     monkeypatch.setattr(items._native, "kernels", lambda op, backend: ["relu_contiguous", "relu_forgotten"])
-    missed, unlisted = items.Item("relu", "all", "kernels").run().failures
+    missed, unlisted = items.Item("relu", "all", what).run().failures
     assert "relu_forgotten" in missed.complaint and "relu_contiguous" not in missed.complaint
     assert "taken, and not listed: relu_rows, relu_strided" in unlisted.complaint
 

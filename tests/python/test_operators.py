@@ -11,7 +11,8 @@ from operator_runtime.testing.load import suites
 
 def pytest_generate_tests(metafunc):
     if "item" in metafunc.fixturenames:
-        some = list(items(backend=metafunc.config.getoption("--backend")))
+        option = metafunc.config.getoption
+        some = list(items(backend=option("--backend"), sample=option("--sample")))
         metafunc.parametrize("item", some, ids=lambda item: item.name)
 
 

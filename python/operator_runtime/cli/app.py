@@ -39,11 +39,12 @@ def test(
     filter: Filter = None,
     json: Json = None,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes; 0: one for each core.")] = 0,
+    sample: Annotated[bool, typer.Option("--sample", help="One case of each kernel, dtype and layout.")] = False,
 ):
     """Tests operators against their float64 references, on every layout."""
     from operator_runtime.cli import test as work
 
-    raise typer.Exit(work.run(op, backend, dtype, filter, json, jobs))
+    raise typer.Exit(work.run(op, backend, dtype, filter, json, jobs, sample))
 
 
 @app.command()

@@ -18,10 +18,12 @@ MOST_SHOWN = 10  # failures printed in full, at most
 MOST_OF_ITEM = 2  # of one operator, dtype and layout; --json has them all
 
 
-def run(ops, backend, dtypes, filter, json, jobs):
+def run(ops, backend, dtypes, filter, json, jobs, sample):
     check_names(ops, dtypes)
     backend = check_backend(backend)
-    chosen = [item for item in items(ops, dtypes, backend) if filter is None or item.may_hold(filter)]
+    if sample and dtypes:
+        refuse("--sample is of every dtype; leave --dtype out.")
+    chosen = [item for item in items(ops, dtypes, backend, sample) if filter is None or item.may_hold(filter)]
     start = time.perf_counter()
     outcomes = run_all(chosen, backend, filter, jobs or len(os.sched_getaffinity(0)))
     seconds = time.perf_counter() - start

@@ -10,10 +10,13 @@
     <op>/<dtype>/rows         C25: batch invariance
     <op>/<dtype>/threads      one thread against two and five
     <op>/all/kernels          was every kernel taken?
+    <op>/all/sample           in place of all these, where a run takes long: one call of each kernel, dtype and layout,
+                              and that no kernel is left out
 
 pytest and `oprt test` run the same items. The name of one case is its item's and its own: relu/bf16/padded/07.
 """
 
+import collections
 import contextlib
 import dataclasses
 import shlex
@@ -44,7 +47,8 @@ class Failure:
     @property
     def rerun(self):
         backend = f" --backend {self.backend}" if self.backend else ""
-        return f"oprt test{backend} --filter {shlex.quote(self.case)}"
+        sample = " --sample" if "/sample/" in self.case else ""
+        return f"oprt test{backend}{sample} --filter {shlex.quote(self.case)}"
 
     def __str__(self):
         return (
@@ -106,10 +110,13 @@ class Item:
 CPU_ONLY = ("threads", "far")  # threads of the CPU; memory that is mapped and never touched
 
 
-def items(ops=None, dtypes=None, backend=None):
-    """All items of the operators and dtypes given, or of all, that the backend is tested with."""
+def items(ops=None, dtypes=None, backend=None, sample=False):
+    """All items of the operators and dtypes given, or of all, that the backend is tested with; or a sample of them."""
     for name, suite in suites().items():
         if ops and name not in ops:
+            continue
+        if sample:
+            yield Item(name, "all", "sample")
             continue
         for dtype in suite.dtypes:
             if dtypes and not set(dtype.split("-")) & set(dtypes):
@@ -280,29 +287,64 @@ def thread_counts(suite, operator, item):
         yield bench.name, test
 
 
+def every_call(suite, item):
+    """Every case of a dtype: (d, call) without data, and a function that gives (d, call, expect) with them."""
+    for layout in suite.layouts_that_apply():
+        for index, (d, c) in enumerate(draws(suite, item, layout, dry=True)):
+            yield d, c, lambda layout=layout, index=index: (*generated(suite, item, layout, index), None)
+    for dry, full in zip(hand_made(suite, item, dry=True), hand_made(suite, item), strict=True):
+        yield dry[1], dry[2].call, lambda d=full[1], case=full[2]: (d, case.call, case.expect)
+
+
+def taken_kernels(suite, operator, item):
+    """Prepares every case of a dtype: yields (kernel, elements, layout, the function of every_call)."""
+    for d, c, with_data in every_call(suite, item):
+        live = call.build(suite, d, c, reference=False)
+        with contextlib.suppress(call.NotHere):
+            with operator.prepare(live.out_views(), live.in_views(), live.params) as prepared:
+                yield prepared.kernel, sum(placed.view.size for placed in live.all()), d.layout, with_data
+
+
+def left_out(suite, operator, taken):
+    """A sentence for kernels that none of the cases takes, and for those that the table does not list."""
+    listed = _native.kernels(operator.name, operator.backend or "cpu")
+    if operator.backend in call.GPU_BACKENDS:  # a library that is not here has no kernel to take
+        listed = [name for name in listed if name in taken or name not in suite.foreign]
+    missed = [name for name in listed if name not in taken]
+    unlisted = taken - {*listed, "none"}
+    complaints = [f"no case takes {', '.join(missed)}; add lengths or cases that do"] if missed else []
+    return complaints + ([f"taken, and not listed: {', '.join(sorted(unlisted))}"] if unlisted else [])
+
+
 def kernels(suite, operator, item):
-    """Prepares every case there is and looks which kernel it takes. That they run is the other items' business."""
+    """Looks which kernels the cases take. That they run is the other items' business."""
 
     def test():
-        taken = set()
-        for dtype in suite.dtypes:
-            one = dataclasses.replace(item, dtype=dtype)
-            calls = [(d, c) for layout in suite.layouts_that_apply() for d, c in draws(suite, one, layout, dry=True)]
-            calls += [(d, case.call) for _, d, case in hand_made(suite, one, dry=True)]
-            for d, c in calls:
-                live = call.build(suite, d, c, reference=False)
-                with contextlib.suppress(call.NotHere):
-                    with operator.prepare(live.out_views(), live.in_views(), live.params) as prepared:
-                        taken.add(prepared.kernel)
-        listed = _native.kernels(item.op, operator.backend or "cpu")
-        if operator.backend in call.GPU_BACKENDS:  # a library that is not here has no kernel to take
-            listed = [name for name in listed if name in taken or name not in suite.foreign]
-        missed = [name for name in listed if name not in taken]
-        unlisted = taken - {*listed, "none"}
-        complaints = [f"no case takes {', '.join(missed)}; add lengths or cases that do"] if missed else []
-        return complaints + ([f"taken, and not listed: {', '.join(sorted(unlisted))}"] if unlisted else [])
+        each = (taken_kernels(suite, operator, dataclasses.replace(item, dtype=dtype)) for dtype in suite.dtypes)
+        return left_out(suite, operator, {kernel for some in each for kernel, *_ in some})
 
     yield "taken", test
+
+
+def sample(suite, operator, item):
+    """Of each kernel, dtype and layout the call of middle size."""
+    taken = set()
+    for dtype in suite.dtypes:
+        groups = collections.defaultdict(list)
+        for kernel, elements, layout, with_data in taken_kernels(
+            suite, operator, dataclasses.replace(item, dtype=dtype)
+        ):
+            taken.add(kernel)
+            groups[kernel, layout].append((elements, with_data))
+        for (kernel, layout), group in sorted(groups.items()):
+            _, with_data = sorted(group, key=lambda entry: entry[0])[len(group) // 2]
+
+            def test(with_data=with_data):
+                d, c, expect = with_data()
+                return call.run(suite, operator, d, c, expect=expect)[0]
+
+            yield f"{dtype} {kernel} {layout}", test
+    yield "kernels", lambda: left_out(suite, operator, taken)
 
 
 CHECKS = {
@@ -315,4 +357,5 @@ CHECKS = {
     "rows": batches,
     "threads": thread_counts,
     "kernels": kernels,
+    "sample": sample,
 }
