@@ -244,10 +244,10 @@ void RaceCheck::report(const Now& now, Entry entry, bool entry_wrote, uint64_t a
   d.spots = mine_first ? std::vector{mine, theirs} : std::vector{theirs, mine};
   d.object = findings_.object(launch, now.access.space, address);
   const bool is_read = !now.writes || !entry_wrote;
-  d.what = std::string("two threads of ") +
-           (same_warp    ? "one warp"
-            : same_block ? "one block"
-                         : "two blocks") +
+  d.what = std::string(same_warp && other == lane ? "a copy in the background and its own thread"
+                       : same_warp                ? "two threads of one warp"
+                       : same_block               ? "two threads of one block"
+                                                  : "two threads of two blocks") +
            " touch the same byte, " + (is_read ? "one writes and one reads" : "both write") +
            ", and nothing orders them";
   if (copies) {

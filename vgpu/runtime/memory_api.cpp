@@ -77,6 +77,7 @@ Error release(void* pointer, bool host) {
     return Error::InvalidValue;
   }
   release_from_pool(number(pointer));
+  if (kept_by_graph(number(pointer))) return Error::Success;
   context.session.freed(*allocation);
   host_flags().erase(number(pointer));
   context.memory.free(number(pointer));

@@ -130,11 +130,13 @@ Error execute(const FreeOperation& operation, Stream&) {
     return Error::InvalidValue;
   }
   release_from_pool(address);
-  if (kept_by_graphs().contains(address)) return Error::Success;
+  if (kept_by_graph(address)) return Error::Success;
   context.session.freed(*allocation);
   context.memory.free(address);
   return Error::Success;
 }
+
+bool kept_by_graph(uint64_t address) { return kept_by_graphs().contains(address); }
 
 void release_from_pool(uint64_t address) {
   const auto owner = owners().find(address);

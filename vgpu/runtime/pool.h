@@ -30,6 +30,7 @@ MemoryPool& default_pool();
 MemoryPool& current_pool();
 void trim_pools();
 void release_from_pool(uint64_t address);  // the bytes of an allocation, if it is one of a pool
+bool kept_by_graph(uint64_t address);      // its memory stays for replays: a free gives back no more than the bytes
 // A live pool of the program, or the default one.
 bool is_pool(MemoryPool* pool);
 

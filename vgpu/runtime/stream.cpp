@@ -87,15 +87,17 @@ Error end_capture(Stream* handle, Graph** result) {
     return Error::StreamCaptureWrongThread;
   }
   Error error = capture->status == CaptureStatus::Invalidated ? Error::StreamCaptureInvalidated : Error::Success;
+  const auto join = [&](const std::vector<GraphNode*>& nodes) {
+    for (const GraphNode* node : nodes) {
+      if (error == Error::Success && !reaches(*node, stream->frontier)) error = Error::StreamCaptureUnjoined;
+    }
+  };
   const auto leave = [&](Stream* other) {
     if (other->capture != capture) return;
-    if (other != stream && error == Error::Success) {
-      for (const GraphNode* node : other->frontier) {
-        if (!reaches(*node, stream->frontier)) error = Error::StreamCaptureUnjoined;
-      }
-    }
+    if (other != stream) join(other->frontier);
     other->capture = nullptr;
   };
+  join(capture->left);
   for (Stream* other : streams) leave(other);
   leave(&thread_stream());
   stream->frontier.clear();
@@ -233,7 +235,11 @@ VGPU_API(cudaStreamCreateWithPriority, Stream** result, unsigned flags, int prio
 VGPU_API(cudaStreamDestroy, Stream* stream) {
   return call([&] {
     if (!streams.contains(stream)) return Error::InvalidResourceHandle;
-    if (stream->capture) spoil(*stream->capture);
+    if (const auto capture = stream->capture; capture && capture->origin == stream) {
+      spoil(*capture);
+    } else if (capture) {
+      capture->left.insert(capture->left.end(), stream->frontier.begin(), stream->frontier.end());
+    }
     streams.erase(stream);
     delete stream;
     return Error::Success;

@@ -21,6 +21,7 @@ struct Capture {
   unsigned long long id;
   Stream* origin;
   std::thread::id thread;
+  std::vector<GraphNode*> left;  // the last nodes of streams that were destroyed: to be joined all the same
 };
 
 constexpr int kLowestPriority = 0, kHighestPriority = -5;

@@ -79,6 +79,7 @@ class Stage {
     check_.warp_sync(place(block, warp, 1), lanes, lanes, 0);
   }
   RaceCheck& check() { return check_; }
+  Findings& findings() { return findings_; }
   const Launch& launch() const { return launch_; }
   // "E03 7 5": code and lines; cleared by the call.
   std::vector<std::string> found() {
@@ -345,6 +346,17 @@ TEST(Race, AsynchronousCopiesLandAtTheWait) {
     s.line(8).read(0, ~0u, 256 + 128);
     EXPECT_EQ(s.found(), variant == 0 ? List{} : variant == 1 ? List({"E03 7 5", "E03 8 5"}) : List{"E03 8 5"});
   }
+}
+
+TEST(Race, AThreadMustWaitForItsOwnCopy) {
+  Stage s(1, 32);
+  s.line(5).touch(AccessKind::store, kShared, 0, 0, 1, 0, 4, 4, Order::weak, Scope::none, true);
+  s.line(7).read(0, 1, 0);
+  const std::vector<Diagnostic> found = s.findings().take();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].what,
+            "a copy in the background and its own thread touch the same byte, one writes and one reads, and nothing "
+            "orders them");
 }
 
 TEST(Race, MbarrierOrdersWhoArrivedBeforeWhoFoundItComplete) {

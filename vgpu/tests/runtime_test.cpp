@@ -247,6 +247,26 @@ TEST_F(Capture, AnUnjoinedStreamIsAnError) {
   OK(cudaEventDestroy(event));
 }
 
+TEST_F(Capture, AStreamMayBeDestroyedBeforeItsEnd) {
+  cudaEvent_t event;
+  OK(cudaEventCreate(&event));
+  for (const bool joined : {true, false}) {
+    cudaStream_t side;
+    OK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    OK(cudaEventRecord(event, stream));
+    OK(cudaStreamWaitEvent(side, event, 0));
+    OK(cudaMemsetAsync(memory, 1, 64, side));
+    OK(cudaEventRecord(event, side));
+    OK(cudaStreamDestroy(side));
+    if (joined) OK(cudaStreamWaitEvent(stream, event, 0));
+    cudaGraph_t graph;
+    IS(cudaStreamEndCapture(stream, &graph), joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
+    if (joined) OK(cudaGraphDestroy(graph));
+  }
+  OK(cudaEventDestroy(event));
+}
+
 TEST_F(Capture, WhatWaitsForTheDeviceSpoilsIt) {
   const auto spoilt = [&](auto call, cudaStreamCaptureMode mode, cudaError_t expected) {
     cudaGraph_t graph;
@@ -293,6 +313,27 @@ TEST_F(Capture, CopiesOfVariablesAndMemoryNodesReplay) {
     OK(cudaGraphLaunch(executable, stream));
     OK(cudaStreamSynchronize(stream));
     EXPECT_EQ(result[1], 0x02020202);
+  }
+  OK(cudaGraphExecDestroy(executable));
+  OK(cudaGraphDestroy(graph));
+}
+
+TEST_F(Capture, WhatAGraphAllocatesMayBeFreedOutside) {
+  OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+  int* inside;
+  OK(cudaMallocAsync(&inside, 64, stream));
+  OK(cudaMemsetAsync(inside, 1, 64, stream));
+  cudaGraph_t graph;
+  OK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t executable;
+  OK(cudaGraphInstantiate(&executable, graph, 0));
+  for (int round = 0; round < 3; ++round) {
+    OK(cudaGraphLaunch(executable, stream));
+    OK(cudaStreamSynchronize(stream));
+    int value = 0;
+    OK(cudaMemcpy(&value, inside, 4, cudaMemcpyDeviceToHost));
+    EXPECT_EQ(value, 0x01010101);
+    OK(round == 1 ? cudaFreeAsync(inside, stream) : cudaFree(inside));
   }
   OK(cudaGraphExecDestroy(executable));
   OK(cudaGraphDestroy(graph));
