@@ -106,7 +106,7 @@ void Body::loc() {
     if (tokens_.accept("function_name")) {
       const Token first = tokens_.expect(Token::Kind::name, "a label");
       if (tokens_.accept('+')) number();
-      location.function = tokens_.lexer.between(first, tokens_.now);  // a label until the module's end
+      location.function = Lexer::between(first, tokens_.now);  // a label until the module's end
     } else if (tokens_.accept("inlined_at")) {
       // The call site has had a .loc of its own, with the site that it was inlined at in turn.
       const Location site = place();
@@ -302,8 +302,8 @@ void Body::instruction() {
 
 // From a token to the current one, on one line.
 std::string_view Body::text_from(const Token& first) {
-  const std::string_view text = tokens_.lexer.between(first, tokens_.now);
-  return tokens_.lexer.is_plain(first, tokens_.now) ? text : parser_.own(Lexer::joined(text));
+  const std::string_view text = Lexer::between(first, tokens_.now);
+  return Lexer::is_plain(first, tokens_.now) ? text : parser_.own(Lexer::joined(std::string(text)));
 }
 
 // bra label; brx.idx index, list;

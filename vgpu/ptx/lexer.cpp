@@ -8,7 +8,7 @@
 namespace vgpu::ptx {
 namespace {
 
-enum : uint8_t { kSpace = 1, kNameFirst = 2, kNameRest = 4, kDigit = 8, kMark = 16, kDoubles = 32 };
+enum : uint8_t { kSpace = 1, kNameFirst = 2, kNameRest = 4, kDigit = 8, kMark = 16, kDoubles = 32, kDot = 64 };
 
 constexpr std::array<uint8_t, 256> make_classes() {
   std::array<uint8_t, 256> classes{};
@@ -18,6 +18,7 @@ constexpr std::array<uint8_t, 256> make_classes() {
   classes['_'] = classes['$'] = kNameFirst | kNameRest;
   for (const char c : std::string_view("()[]{},;:+-*/%^~?@")) classes[uint8_t(c)] = kMark;
   for (const char c : std::string_view("<>=!&|")) classes[uint8_t(c)] = kMark | kDoubles;
+  classes['.'] = kDot;
   return classes;
 }
 constexpr std::array<uint8_t, 256> kClasses = make_classes();
@@ -26,125 +27,122 @@ bool is(char c, uint8_t classes) { return kClasses[uint8_t(c)] & classes; }
 
 }  // namespace
 
+// Every loop below ends at the zero byte behind the text, which is of no class.
+
 void Lexer::skip_space() {
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (is(c, kSpace)) {
-      line_ += c == '\n';
-      ++at_;
-    } else if (c == '/' && text_.substr(at_, 2) == "//") {
-      at_ = std::min(text_.find('\n', at_), text_.size());
-    } else if (c == '/' && text_.substr(at_, 2) == "/*") {
-      const size_t end = text_.find("*/", at_ + 2);
-      if (end == text_.npos) throw SyntaxError{line_, "a comment is never closed"};
-      for (; at_ < end + 2; ++at_) line_ += text_[at_] == '\n';
+  for (;; ++at_) {
+    while (is(*at_, kSpace)) line_ += *at_++ == '\n';
+    if (*at_ != '/') return;
+    if (at_[1] == '/') {
+      while (at_ < end_ && *at_ != '\n') ++at_;
+      line_ += at_ < end_;
+    } else if (at_[1] == '*') {
+      const std::string_view rest = rest_of_text();
+      const size_t end = rest.find("*/", 2);
+      if (end == rest.npos) fail(line_, "a comment is never closed");
+      line_ += int(std::count(at_, at_ + end, '\n'));
+      at_ += end + 1;
     } else {
       return;
     }
+    if (at_ >= end_) return;
   }
 }
 
 Token Lexer::next() {
   skip_space();
+  const char* p = at_;
+  const char c = *p;
   Token token;
   token.line = line_;
-  const size_t first = at_;
-  token.text = text_.substr(first, 0);
-  if (at_ == text_.size()) return token;
-  const auto more = [&](uint8_t classes) { return at_ < text_.size() && is(text_[at_], classes); };
-  const char c = text_[at_++];
-  if (is(c, kNameFirst) || (c == '%' && more(kNameFirst))) {
+  if (is(c, kNameFirst) || (c == '%' && is(p[1], kNameFirst))) {
     token.kind = Token::Kind::name;
-    while (more(kNameRest)) ++at_;
-  } else if (is(c, kDigit) || (c == '.' && more(kDigit))) {
-    token.kind = Token::Kind::number;
-    // A sign belongs to a decimal number where it follows the exponent's letter; 0x1e+4 is a sum.
-    const bool decimal = c != '0' || text_.substr(at_, 1).find_first_of("xXfFdDbB") != 0;
-    while (more(kNameRest) || (decimal && at_ < text_.size() && text_[at_] == '.') ||
-           (decimal && at_ < text_.size() && (text_[at_] == '+' || text_[at_] == '-') &&
-            (text_[at_ - 1] == 'e' || text_[at_ - 1] == 'E'))) {
-      ++at_;
-    }
-  } else if (c == '.') {
-    token.kind = Token::Kind::directive;
-    while (more(kNameRest) || (text_.substr(at_, 2) == "::" && at_ + 2 < text_.size() && is(text_[at_ + 2], kNameRest)))
-      at_ += text_[at_] == ':' ? 2 : 1;
-    if (at_ == first + 1) throw SyntaxError{line_, "a dot stands alone"};
-  } else if (c == '"') {
-    token.kind = Token::Kind::string;
-    while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n') at_ += text_[at_] == '\\' ? 2 : 1;
-    if (at_ >= text_.size() || text_[at_] != '"') throw SyntaxError{line_, "a string is never closed"};
-    ++at_;
+    do ++p;
+    while (is(*p, kNameRest));
   } else if (is(c, kMark)) {
     token.kind = Token::Kind::mark;
     token.mark = c;
+    ++p;
     if (is(c, kDoubles)) {
-      for (const std::string_view operation : {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"}) {
-        if (text_.substr(first, 2) != operation) continue;
-        at_ = first + 2;
+      for (const char* two : {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"}) {
+        if (c != two[0] || *p != two[1]) continue;
+        ++p;
         token.mark = 0;
+        break;
       }
     }
-  } else {
+  } else if (is(c, kDigit) || (c == '.' && is(p[1], kDigit))) {
+    token.kind = Token::Kind::number;
+    // A sign belongs to a decimal number where it follows the exponent's letter; 0x1e+4 is a sum.
+    const bool decimal = c != '0' || std::string_view("xXfFdDbB").find(p[1]) == std::string_view::npos;
+    do ++p;
+    while (is(*p, kNameRest) || (decimal && (*p == '.' || ((*p == '+' || *p == '-') && (p[-1] | 0x20) == 'e'))));
+  } else if (c == '.') {
+    token.kind = Token::Kind::directive;
+    p = past_words(p + 1, kNameRest);
+    if (p == at_ + 1) fail(line_, "a dot stands alone");
+  } else if (c == '"') {
+    token.kind = Token::Kind::string;
+    for (++p; p < end_ && *p != '"' && *p != '\n';) p += *p == '\\' ? 2 : 1;
+    if (p >= end_ || *p != '"') fail(line_, "a string is never closed");
+    ++p;
+  } else if (p < end_) {
     char what[64];
     snprintf(what, sizeof what,
              c > ' ' && c < 127 ? "the character `%c` has no meaning in PTX" : "the byte 0x%02X has no meaning in PTX",
              uint8_t(c));
-    throw SyntaxError{line_, what};
+    fail(line_, what);
   }
-  token.text = text_.substr(first, at_ - first);
+  token.text = {at_, size_t(p - at_)};
+  at_ = p;
   return token;
 }
 
+// Past characters of the classes, and "::" between them.
+const char* Lexer::past_words(const char* p, uint8_t classes) {
+  while (is(*p, classes) || (*p == ':' && p[1] == ':' && is(p[2], kNameRest))) p += *p == ':' ? 2 : 1;
+  return p;
+}
+
 void Lexer::widen_to_mnemonic(Token& token) {
-  const size_t first = token.text.data() - text_.data();
-  while (at_ < text_.size()) {
-    const char c = text_[at_];
-    if (is(c, kNameRest) || c == '.') {
-      ++at_;
-    } else if (c == ':' && text_.substr(at_, 2) == "::" && at_ + 2 < text_.size() && is(text_[at_ + 2], kNameRest)) {
-      at_ += 2;
-    } else {
-      break;
-    }
-  }
-  token.text = text_.substr(first, at_ - first);
+  at_ = past_words(at_, kNameRest | kDot);
+  token.text = {token.text.data(), size_t(at_ - token.text.data())};
 }
 
 bool Lexer::widen_by_part(Token& token) {
-  if (at_ + 1 >= text_.size() || text_[at_] != '.' || !is(text_[at_ + 1], kNameFirst)) return false;
-  const size_t first = token.text.data() - text_.data();
-  for (++at_; at_ < text_.size() && is(text_[at_], kNameRest);) ++at_;
-  token.text = text_.substr(first, at_ - first);
+  if (*at_ != '.' || !is(at_[1], kNameFirst)) return false;
+  do ++at_;
+  while (is(*at_, kNameRest));
+  token.text = {token.text.data(), size_t(at_ - token.text.data())};
   return true;
 }
 
 bool Lexer::label_follows() const {
-  Lexer ahead = *this;
-  ahead.skip_space();
-  const std::string_view rest = text_.substr(ahead.at_, 2);
-  return rest.starts_with(':') && rest != "::";
+  if (is(*at_, kSpace) || *at_ == '/') {
+    Lexer ahead = *this;
+    ahead.skip_space();
+    return *ahead.at_ == ':' && ahead.at_[1] != ':';
+  }
+  return *at_ == ':' && at_[1] != ':';
 }
 
-std::string_view Lexer::between(const Token& first, const Token& end) const {
-  const size_t from = first.text.data() - text_.data();
-  size_t to = end.text.data() - text_.data();
-  while (to > from && is(text_[to - 1], kSpace)) --to;
-  return text_.substr(from, to - from);
+std::string_view Lexer::between(const Token& first, const Token& end) {
+  const char* to = end.text.data();
+  while (to > first.text.data() && is(to[-1], kSpace)) --to;
+  return {first.text.data(), size_t(to - first.text.data())};
 }
 
-bool Lexer::is_plain(const Token& first, const Token& end) const {
+bool Lexer::is_plain(const Token& first, const Token& end) {
   return first.line == end.line && between(first, end).find("/*") == std::string_view::npos;
 }
 
-std::string Lexer::joined(std::string_view text) {
+std::string Lexer::joined(const std::string& text) {
   std::string line;
   Lexer lexer(text);
-  while (lexer.skip_space(), lexer.at_ < text.size()) {
+  while (lexer.skip_space(), lexer.at_ < lexer.end_) {
     if (!line.empty()) line += ' ';
-    while (lexer.at_ < text.size() && !is(text[lexer.at_], kSpace) && text.substr(lexer.at_, 2) != "//" &&
-           text.substr(lexer.at_, 2) != "/*")
-      line += text[lexer.at_++];
+    const auto comment = [&] { return *lexer.at_ == '/' && (lexer.at_[1] == '/' || lexer.at_[1] == '*'); };
+    while (lexer.at_ < lexer.end_ && !is(*lexer.at_, kSpace) && !comment()) line += *lexer.at_++;
   }
   return line;
 }

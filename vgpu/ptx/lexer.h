@@ -33,7 +33,8 @@ struct Token {
 
 class Lexer {
  public:
-  explicit Lexer(std::string_view text) : text_(text) {}
+  // The text must outlive the tokens. (A std::string, for the zero byte behind it.)
+  explicit Lexer(const std::string& text) : at_(text.c_str()), end_(at_ + text.size()) {}
   Token next();
   // Widens `token`, the last one made, to a mnemonic: "ld.shared::cluster.v4.f32".
   void widen_to_mnemonic(Token& token);
@@ -42,14 +43,15 @@ class Lexer {
   // Is the next character but white space a colon (of a label; "::" belongs to a mnemonic)?
   bool label_follows() const;
   // The text from the beginning of one token to the space before another.
-  std::string_view between(const Token& first, const Token& end) const;
-  bool is_plain(const Token& first, const Token& end) const;  // that text is on one line and holds no comment
-  static std::string joined(std::string_view text);           // comments removed, white space made single spaces
+  static std::string_view between(const Token& first, const Token& end);
+  static bool is_plain(const Token& first, const Token& end);  // that text is on one line and holds no comment
+  static std::string joined(const std::string& text);          // comments removed, white space made single spaces
 
  private:
   void skip_space();
-  std::string_view text_;
-  size_t at_ = 0;
+  static const char* past_words(const char* p, unsigned char classes);
+  std::string_view rest_of_text() const { return {at_, size_t(end_ - at_)}; }
+  const char *at_, *end_;
   int line_ = 1;
 };
 
@@ -61,7 +63,7 @@ inline std::string in_quotes(std::string_view text) {
 // The lexer with the token that comes next.
 class Tokens {
  public:
-  explicit Tokens(std::string_view text) : lexer(text), now(lexer.next()) {}
+  explicit Tokens(const std::string& text) : lexer(text), now(lexer.next()) {}
   Lexer lexer;
   Token now;
 
