@@ -38,12 +38,12 @@ Footprint sectors_of(const Access& access) {
 Wavefronts wavefronts_of(const Access& access) {
   const uint32_t words = std::max(access.bytes / 4, 1u), group = 32 / std::min(words, 32u);
   Wavefronts sum;
-  const bool full = in_a_row(access) && access.address[0] % 4 == 0;
+  const bool alone = one_place(access) || (in_a_row(access) && access.address[0] % 4 == 0);  // no two lanes conflict
   for (uint32_t first = 0; first < 32; first += group) {
     const uint32_t lanes = access.lanes >> first & (group == 32 ? ~0u : (1u << group) - 1);
     if (!lanes) continue;
     ++sum.ideal;
-    if (full) {
+    if (alone) {
       ++sum.wavefronts;
       continue;
     }

@@ -138,10 +138,11 @@ void InitCheck::access(const Access& access) {
   const bool shared = access.space == ptx::Space::shared;
   if (!shared && access.space != ptx::Space::global) return;
   Found found{0, nullptr};
+  const uint32_t first = std::countr_zero(access.lanes);
   if (shared) {
     found.bits = &blocks_.at(access.owner_block).shared;
   } else {
-    found = global(access.address[std::countr_zero(access.lanes)]);
+    found = global(access.address[first]);
   }
   if (found.bits && in_a_row(access)) {
     const uint64_t from = access.address[0] - found.start, bytes = 32 * uint64_t{access.bytes};
@@ -150,7 +151,8 @@ void InitCheck::access(const Access& access) {
       if (!writes && found.bits->all(from, bytes)) return;
     }
   }
-  each_lane(access.lanes, [&](uint32_t lane) {
+  const bool once = !writes && one_place(access);  // for all lanes
+  each_lane(once ? 1u << first : access.lanes, [&](uint32_t lane) {
     const Found own = shared ? found : global(access.address[lane]);
     if (!own.bits) return;
     const uint64_t from = access.address[lane] - own.start;

@@ -74,6 +74,7 @@ void Session::finished(const Launch& launch, const Fault& fault,
 }
 
 void Session::found(Diagnostic diagnostic, void* host_site) {
+  diagnostic.kernel = short_name(diagnostic.kernel);
   const std::string line = host_line(host_site);
   if (!line.empty()) diagnostic.object += (diagnostic.object.empty() ? "called at " : ", called at ") + line;
   state_->report(std::move(diagnostic));

@@ -55,7 +55,7 @@ void WarpCheck::warp_sync(const Place& place, uint32_t lanes, uint32_t mask, uin
     d.what = std::string("the mask ") + hex + " names " + lanes_text(absent) + ", which did not come here";
     d.hint = "let every named lane take part: move this out of the branch, or narrow the mask to the lanes inside it";
   } else {
-    d.what = "the shuffle takes values from " + lanes_text(gone) + ", which has left or does not take part";
+    d.what = "the shuffle takes a value from " + lanes_text(gone) + ", gone or not taking part";
     d.hint = "keep all lanes until the last shuffle (guard the loads, not the return), or narrow the width";
   }
   d.reason =

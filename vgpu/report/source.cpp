@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -11,6 +12,15 @@
 #include <memory>
 
 namespace vgpu {
+namespace {
+
+// .../cuda-13.0/targets/x86_64-linux/include/..., or where PyPI's packages put it: .../nvidia/cu13/include/...
+bool of_toolkit(const std::string& file) {
+  const bool known = file.find("/cuda") != std::string::npos || file.find("/nvidia/") != std::string::npos;
+  return known && file.find("/include/") != std::string::npos;
+}
+
+}  // namespace
 
 std::vector<SourceLine> source_of(const ptx::Module& module, const ptx::Function& function,
                                   const ptx::Instruction& instruction) {
@@ -25,6 +35,8 @@ std::vector<SourceLine> source_of(const ptx::Module& module, const ptx::Function
     if (location.inlined_at >= at) break;  // a chain points back in a module that is whole
     at = location.inlined_at;
   }
+  const auto own = std::find_if(chain.begin(), chain.end(), [](const SourceLine& l) { return !of_toolkit(l.file); });
+  if (own != chain.end()) chain.erase(chain.begin(), own);
   return chain;
 }
 
@@ -93,16 +105,20 @@ std::string host_line(void* return_address) {
   const uintptr_t address = kind == 2 ? uintptr_t(call) : call - static_cast<const char*>(where.dli_fbase);
   if (std::string_view(where.dli_fname).find('\'') != std::string_view::npos) return entry->second;
   char command[4096];
-  std::snprintf(command, sizeof command, "addr2line -e '%s' %#zx 2>/dev/null", where.dli_fname, size_t(address));
+  std::snprintf(command, sizeof command, "addr2line -i -e '%s' %#zx 2>/dev/null", where.dli_fname, size_t(address));
   // The child must not load the library that it runs under.
   const char* preload = std::getenv("LD_LIBRARY_PATH");
   const std::string line = std::string(preload ? "LD_LIBRARY_PATH= " : "") + command;
   if (std::FILE* pipe = popen(line.c_str(), "r")) {
     char text[4096] = "";
-    if (std::fgets(text, sizeof text, pipe)) {
+    // Inlined calls come first: cudaMalloc is a template of the toolkit's header around the function, which nobody asks
+    // about (without optimisation it is not inlined, and there is no line to name).
+    while (entry->second.empty() && std::fgets(text, sizeof text, pipe)) {
       std::string found(text);
       found.resize(std::min(found.find_first_of(" \n"), found.size()));
-      if (found.find('?') == std::string::npos) entry->second = base_name(found);
+      if (found.find('?') == std::string::npos && found.find("/cuda_runtime.h:") == std::string::npos) {
+        entry->second = base_name(found);
+      }
     }
     pclose(pipe);
   }

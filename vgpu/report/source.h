@@ -16,7 +16,8 @@ struct SourceLine {
   std::string function;
 };
 
-// Innermost first, then where each was inlined. Empty where the program was built without -lineinfo.
+// Innermost first, then where each was inlined; what the toolkit's headers wrap around an intrinsic is left out. Empty
+// where the program was built without -lineinfo.
 std::vector<SourceLine> source_of(const ptx::Module& module, const ptx::Function& function,
                                   const ptx::Instruction& instruction);
 

@@ -99,7 +99,8 @@ std::string text_of(const Diagnostic& d) {
   if (!d.object.empty()) text += "  where: " + d.object + "\n";
   if (!d.reason.empty()) text += "  why:   " + d.reason + "\n";
   if (!d.hint.empty()) text += "  try:   " + d.hint + "\n";
-  if (d.ends_launch) text += "  The kernel ended here, and every later call returns the error, as on hardware.\n";
+  if (d.ends_launch && !d.spots.empty())
+    text += "  The kernel ended here, and every later call returns the error, as on hardware.\n";
   if (!explain_page(d.code).empty()) text += "  more:  vgpu explain " + d.code + "\n";
   return text;
 }

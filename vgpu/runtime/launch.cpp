@@ -1,6 +1,7 @@
 // Launches: from an API call to a checked KernelOperation (E10), and its execution.
 #include <cstring>
 
+#include "report/source.h"
 #include "runtime/context.h"
 #include "runtime/occupancy.h"
 #include "runtime/operation.h"
@@ -116,7 +117,7 @@ Error check(const KernelOperation& launch) {
   if (refusal.code == Error::Success) return Error::Success;
   Diagnostic diagnostic;
   diagnostic.code = "E10";
-  diagnostic.kernel = launch.function->name;
+  diagnostic.kernel = demangled(launch.function->name);
   diagnostic.what = std::move(refusal.what);
   diagnostic.reason = std::move(refusal.reason);
   diagnostic.hint = std::move(refusal.hint);
