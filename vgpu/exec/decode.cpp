@@ -17,6 +17,13 @@ using ptx::Refers;
 using ptx::Space;
 using ptx::Type;
 
+// No function has as much: what is larger is a mistake, and no place for it is looked for.
+constexpr uint64_t kMostFrameBytes = uint64_t{1} << 28;      // registers of a warp; Ref counts to four times that
+constexpr uint64_t kMostParameterBytes = uint64_t{1} << 20;  // of a call
+constexpr uint64_t kMostLocalBytes = 512 * 1024;             // of a thread, as the CUDA programming guide says
+constexpr uint64_t kMostSharedBytes = uint64_t{1} << 24;     // kSharedStride
+constexpr uint64_t kMostKernelParameterBytes = 32764;
+
 // Local memory of a thread whose calls recurse, beside what the kernel itself needs (cudaLimitStackSize's idea).
 constexpr uint64_t kStack = 16 * 1024;
 
@@ -107,6 +114,10 @@ class KernelDecoder {
     kernel.error = f.name + ": line " + std::to_string(in.line) + " of the PTX: `" + std::string(in.text) + "` " + why;
     return false;
   }
+  bool fail(const ptx::Function& f, const std::string& why) {
+    kernel.error = f.name + ": " + why;
+    return false;
+  }
   // The offset of a variable in the kernel's shared memory. Dynamic shared memory goes behind the rest: placed last.
   uint64_t shared_offset(const ptx::Variable& v) {
     for (const Placed& p : kernel.shared)
@@ -123,7 +134,7 @@ class KernelDecoder {
   Constants constants;
 
  private:
-  void place_shared();
+  bool place_shared();
   void measure_stack();
 
   std::vector<Code*> undecoded_;
@@ -138,6 +149,8 @@ class FunctionDecoder {
 
   Ref allocate(uint64_t bytes) {
     const uint64_t offset = round_up(code.frame_bytes, 64);
+    too_large_ = too_large_ || offset + bytes > kMostFrameBytes;
+    if (too_large_) return {};
     code.frame_bytes = static_cast<uint32_t>(offset + bytes);
     return Ref(Bank::frame, static_cast<uint32_t>(offset));
   }
@@ -162,6 +175,7 @@ class FunctionDecoder {
   void place_registers();
   void place_variables();
 
+  bool too_large_ = false;  // the frame
   std::map<int, std::vector<Ref>> scratch_;
   std::map<int, size_t> scratch_used_;
   std::vector<uint32_t> first_;  // of each instruction: the first decoded one
@@ -315,11 +329,8 @@ isa::Binder::Reached Operands::address(const Operand& o, Space space, Decoded& i
     case Refers::nothing: into.a = f_.all.constants.add(0, 8); return Reached::memory;
     case Refers::param:
       if (!f_.function.is_entry) return frame_param(f_.code.params[index]);
-      into.offset += static_cast<int64_t>(f_.param_offsets[index]);
-      if (static_cast<uint64_t>(into.offset) >= f_.all.kernel.info.param_bytes) {
-        fail("reads beyond the parameters");
-        return Reached::nothing;
-      }
+      into.offset = static_cast<int64_t>(static_cast<uint64_t>(o.offset) + f_.param_offsets[index]);
+      into.bytes = f_.all.kernel.info.param_bytes;
       return Reached::kernel_param;
     case Refers::result: return frame_param(f_.code.results[index]);
     case Refers::local:
@@ -339,7 +350,7 @@ Passed Operands::passed(const Operand& o) {
     return f_.variables[static_cast<size_t>(o.index)];
   if (o.kind == Operand::Kind::symbol && o.refers == Refers::param && !f_.function.is_entry)
     return f_.code.params[static_cast<size_t>(o.index)];
-  if (o.kind == Operand::Kind::reg) {
+  if (o.kind == Operand::Kind::reg && !is_predicate(o)) {
     const auto bytes = static_cast<uint32_t>(width(o));
     return {f_.registers[static_cast<size_t>(o.reg)], bytes, bytes};
   }
@@ -351,7 +362,10 @@ Passed Operands::passed(const Operand& o) {
 bool Operands::resolve_call() {
   const ptx::Call& call = *in.call;
   for (const Operand& o : call.arguments) site.arguments.push_back(passed(o));
-  for (const Operand& o : call.results) site.results.push_back(passed(o));
+  for (const Operand& o : call.results) {
+    if (o.kind == Operand::Kind::immediate) return fail("takes a result into a number");
+    site.results.push_back(passed(o));
+  }
   if (call.callee < 0) {
     f_.code.calls_through_registers = true;
     out.a = source(call.target, Type::u64);
@@ -359,8 +373,10 @@ bool Operands::resolve_call() {
   }
   const ptx::Function& callee = *f_.all.kernel.module.functions[static_cast<size_t>(call.callee)];
   if (callee.is_extern) {
-    site.system = system_function(callee.name);
-    if (!site.system) return fail("calls `" + callee.name + "`, which this module only declares");
+    const SystemFunction system = system_function(callee.name);
+    if (!system.run) return fail("calls `" + callee.name + "`, which this module only declares");
+    if (site.arguments.size() != system.arguments) return fail("passes other arguments than the function takes");
+    site.system = system.run;
     f_.all.kernel.order_matters = true;
     return !failed();
   }
@@ -390,7 +406,8 @@ void FunctionDecoder::place_variables() {
       const auto bytes = static_cast<uint32_t>(ptx::size_of(function.registers[static_cast<size_t>(v.reg)].type));
       return {registers[static_cast<size_t>(v.reg)], bytes, bytes};
     }
-    const auto bytes = static_cast<uint32_t>(std::max<uint64_t>(v.bytes, 1));
+    const auto bytes = static_cast<uint32_t>(std::clamp<uint64_t>(v.bytes, 1, kMostParameterBytes));
+    too_large_ = too_large_ || bytes < v.bytes;
     const auto stride = static_cast<uint32_t>(round_up(bytes, 8));
     return {allocate(uint64_t{kLanes} * stride), stride, bytes};
   };
@@ -411,6 +428,8 @@ void FunctionDecoder::place_variables() {
     locals.push_back(Ref());
     if (v.space != Space::local) continue;
     local = round_up(local, std::max<uint64_t>(v.align, 16));
+    too_large_ = too_large_ || local > kMostLocalBytes || v.bytes > kMostLocalBytes - local;
+    if (too_large_) return;
     locals.back() = allocate(uint64_t{kLanes} * 8);
     code.locals.push_back({locals.back(), static_cast<uint32_t>(local)});
     local += v.bytes;
@@ -451,8 +470,9 @@ const Decoded* return_at_end(Warp& w, const Decoded& d, Mask lanes) { return w.r
 bool FunctionDecoder::run() {
   place_registers();
   place_variables();
-  for (size_t i = 0; i < function.code.size(); ++i)
+  for (size_t i = 0; i < function.code.size() && !too_large_; ++i)
     if (!decode_one(i)) return false;
+  if (too_large_) return all.fail(function, "its variables and registers are larger than a thread's can be");
   // Who falls off the end returns.
   first_.push_back(static_cast<uint32_t>(code.code.size()));
   Site& end = code.sites.emplace_back();
@@ -488,7 +508,7 @@ Code* KernelDecoder::code_of(int function) {
 }
 
 // Shared variables of the kernel and of all functions and of the module that its code names, in this order.
-void KernelDecoder::place_shared() {
+bool KernelDecoder::place_shared() {
   const ptx::Module& module = kernel.module;
   std::vector<const ptx::Variable*> used, dynamic;
   std::vector<const ptx::Function*> seen, open = {&kernel.function};
@@ -520,13 +540,15 @@ void KernelDecoder::place_shared() {
   for (const ptx::Variable* v : used) {
     offset = round_up(offset, v->align);
     kernel.shared.push_back({v, offset});
-    offset += v->bytes;
+    if (v->bytes > kMostSharedBytes || (offset += v->bytes) > kMostSharedBytes)
+      return fail(kernel.function, "its shared variables are larger than any device's shared memory");
   }
   kernel.info.static_shared = static_cast<uint32_t>(offset);
   uint64_t align = 1;
   for (const ptx::Variable* v : dynamic) align = std::max(align, v->align);
   for (const ptx::Variable* v : dynamic) kernel.shared.push_back({v, round_up(offset, align)});
   if (!dynamic.empty()) kernel.info.static_shared = static_cast<uint32_t>(round_up(offset, align));
+  return true;
 }
 
 // The deepest chain of calls; where calls recurse or go through registers, kStack.
@@ -551,9 +573,13 @@ void KernelDecoder::measure_stack() {
 bool KernelDecoder::run() {
   const ptx::Module& module = kernel.module;
   kernel.by_function.assign(module.functions.size(), nullptr);
-  place_shared();
+  if (!place_shared()) return false;
   uint64_t offset = 0;
-  for (const ptx::Variable& v : kernel.function.params) offset = round_up(offset, v.align) + v.bytes;
+  for (const ptx::Variable& v : kernel.function.params) {
+    offset = round_up(offset, v.align);
+    if (v.bytes > kMostKernelParameterBytes || (offset += v.bytes) > kMostKernelParameterBytes)
+      return fail(kernel.function, "its parameters are larger than the 32,764 bytes that a launch can pass");
+  }
   kernel.info.param_bytes = static_cast<uint32_t>(offset);
   for (size_t i = 0; i < module.functions.size(); ++i)
     if (module.functions[i].get() == &kernel.function) kernel.entry = code_of(static_cast<int>(i));

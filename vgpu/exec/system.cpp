@@ -208,12 +208,12 @@ const Decoded* release(Warp& w, const Decoded& d, Mask lanes) {
 
 }  // namespace
 
-Handler system_function(std::string_view name) {
-  if (name == "vprintf") return vprintf;
-  if (name == "__assertfail") return assertfail;
-  if (name == "malloc") return allocate;
-  if (name == "free") return release;
-  return nullptr;
+SystemFunction system_function(std::string_view name) {
+  if (name == "vprintf") return {vprintf, 2};
+  if (name == "__assertfail") return {assertfail, 5};
+  if (name == "malloc") return {allocate, 1};
+  if (name == "free") return {release, 1};
+  return {};
 }
 
 }  // namespace vgpu

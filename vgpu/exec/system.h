@@ -1,13 +1,17 @@
 // The functions that device code calls and no module defines: vprintf, __assertfail, malloc, free.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "exec/code.h"
 
 namespace vgpu {
 
-// Null if the device has no such function.
-Handler system_function(std::string_view name);
+struct SystemFunction {
+  Handler run = nullptr;  // null: the device has no such function
+  size_t arguments = 0;
+};
+SystemFunction system_function(std::string_view name);
 
 }  // namespace vgpu

@@ -32,7 +32,7 @@ Pair<H> both(Pair<H> a, Pair<H> b) {
 template <class H, bool kMax>
 H extreme_half(H a, H b) {
   const float x = widen(a), y = widen(b);
-  if (x != x) return b;
+  if (x != x) return y != y ? H{0x7fff} : b;
   if (y != y) return a;
   if (x == y) return std::signbit(x) == kMax ? b : a;
   return (x < y) == kMax ? b : a;
@@ -207,13 +207,11 @@ Operation half_operation(int op, bool pair) {
 
 const char* const kOps[] = {"and", "or", "xor", "exch", "add", "min", "max", "inc", "dec", "cas"};
 
-Operation find_operation(int op, ptx::Type type, bool flushed) {
+Operation find_operation(int op, ptx::Type type, bool flushed, bool vector) {
   using ptx::Type;
   if (op <= 3) {
-    if (type == Type::b32 || type == Type::u32 || type == Type::s32 || type == Type::f32)
-      return bits_operation<uint32_t>(op);
-    if (type == Type::b64 || type == Type::u64 || type == Type::s64 || type == Type::f64)
-      return bits_operation<uint64_t>(op);
+    if (type == Type::b32) return bits_operation<uint32_t>(op);
+    if (type == Type::b64) return bits_operation<uint64_t>(op);
     return {};
   }
   switch (type) {
@@ -223,14 +221,15 @@ Operation find_operation(int op, ptx::Type type, bool flushed) {
                        : number_operation<uint32_t>(op);
     case Type::s32: return number_operation<int32_t>(op);
     case Type::u64: return number_operation<uint64_t>(op);
-    case Type::s64: return number_operation<int64_t>(op);
+    case Type::s64: return op == 4 ? Operation() : number_operation<int64_t>(op);
     case Type::f32:
       return op != 4 ? Operation() : flushed ? operation<float, add_flushed>() : operation<float, add<float>>();
     case Type::f64: return op == 4 ? operation<double, add<double>>() : Operation();
+    // One by one they are only added, and in vectors also compared.
     case Type::f16:
-    case Type::f16x2: return half_operation<Half>(op, type == Type::f16x2);
+    case Type::f16x2: return op != 4 && !vector ? Operation() : half_operation<Half>(op, type == Type::f16x2);
     case Type::bf16:
-    case Type::bf16x2: return half_operation<Bfloat>(op, type == Type::bf16x2);
+    case Type::bf16x2: return op != 4 && !vector ? Operation() : half_operation<Bfloat>(op, type == Type::bf16x2);
     default: return {};
   }
 }
@@ -255,10 +254,16 @@ bool bind(Binder& b, bool returns) {
   d.strong = true;
   if (b.address(b.operand(at), space) != Binder::Reached::memory) return b.fail("has no address in memory");
   d.bytes = static_cast<uint32_t>(ptx::size_of(type)) << (vector + 1);
-  const bool wide = type == ptx::Type::b128;
+  using ptx::Type;
+  const bool wide = type == Type::b128;
+  const bool in_vectors =
+      type == Type::f32 || type == Type::f16 || type == Type::f16x2 || type == Type::bf16 || type == Type::bf16x2;
+  const bool swaps = type == Type::b16 || type == Type::b32 || type == Type::b64 || wide;
+  if ((!returns && (op == 3 || op == 9)) || (vector >= 0 && (!in_vectors || d.bytes > 16)))
+    return b.fail("is no atomic operation that the virtual GPU knows");
 
   if (op == 9 || wide) {  // cas, and 16-byte exchange
-    if (!returns || vector >= 0 || (wide && op != 9 && op != 3)) return b.fail("is no atomic operation");
+    if (!swaps || (op != 9 && op != 3)) return b.fail("has a type that the operation does not take");
     const size_t operands = op == 9 ? 4 : 3;
     if (b.count() < operands) return b.fail("has too few operands");
     d.d = b.destination(b.operand(0), type);
@@ -275,7 +280,7 @@ bool bind(Binder& b, bool returns) {
 
   // Scalar sums of floats in global memory flush subnormals; others do not.
   const bool flushed = type == ptx::Type::f32 && vector < 0 && space != ptx::Space::shared;
-  const Operation found = find_operation(op, type, flushed);
+  const Operation found = find_operation(op, type, flushed, vector >= 0);
   if (found.type == ptx::Type::none) return b.fail("has a type that the operation does not take");
   if (vector >= 0) {
     const size_t count = size_t{2} << vector;

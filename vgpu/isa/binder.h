@@ -31,7 +31,11 @@ class Binder {
 
   // --- Operands --------------------------------------------------------------------------------------------
   size_t count() const { return in.operands.size(); }
-  const ptx::Operand& operand(size_t i) const { return in.operands[i]; }
+  // One that is not there reads as a sink: `source` and `address` refuse it.
+  const ptx::Operand& operand(size_t i) const {
+    static const ptx::Operand none;
+    return i < count() ? in.operands[i] : none;
+  }
   // The lanes of an operand of this type. A register of another width is brought to it before, or after, by an
   // instruction that the decoder adds; a sink is a place that nobody reads.
   virtual Ref source(const ptx::Operand& operand, ptx::Type type) = 0;
@@ -42,8 +46,8 @@ class Binder {
   virtual int width(const ptx::Operand& operand) const = 0;
   virtual bool is_predicate(const ptx::Operand& operand) const = 0;
   // A memory operand. `a` becomes its register or the symbol's address, `offset` the rest; `space`, `narrow` and
-  // `window` are set. A parameter is no memory: of a kernel, `offset` is its place in Launch::params; of a function, or
-  // passed to one, `a` is the variable in the frame, with `bytes` from lane to lane.
+  // `window` are set. A parameter is no memory: of a kernel, `offset` is its place in Launch::params, which has
+  // `bytes`; of a function, or passed to one, `a` is the variable in the frame, with `bytes` from lane to lane.
   enum class Reached : uint8_t { nothing, memory, kernel_param, frame_param };
   Reached address(const ptx::Operand& operand, ptx::Space space) { return address(operand, space, out); }
   virtual Reached address(const ptx::Operand& operand, ptx::Space space, Decoded& into) = 0;

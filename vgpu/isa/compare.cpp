@@ -143,7 +143,9 @@ template <class T, Compare kOp, bool kFtz = false>
 void add_comparison(Table& t, const std::string& op, const std::string& type) {
   const std::string ftz = kFtz ? ".ftz" : "";
   t.add("setp." + op + "{.and,.or,.xor}" + ftz + type, setp<T, compare<kOp, kFtz, T>>);
-  for (const char* out : {".u32", ".s32", ".f32", ".u16", ".s16", ".f16", ".bf16"})
+  std::vector<const char*> outs = {".u32", ".s32", ".f32", ".f16", ".bf16"};
+  if (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>) outs.insert(outs.end(), {".u16", ".s16"});
+  for (const char* out : outs)
     t.add("set." + op + "{.and,.or,.xor}" + ftz + out + type, bind_set<T, compare<kOp, kFtz, T>>);
 }
 

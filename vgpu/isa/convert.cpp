@@ -18,6 +18,17 @@ D convert_sat(S x) {
   return static_cast<D>(x);
 }
 
+// cvt.pack: two numbers side by side, the first above; narrower ones push what was there up.
+template <class D>
+uint32_t pack(int32_t a, int32_t b) {
+  return static_cast<uint32_t>(convert_sat<D, int32_t>(a)) << 16 | static_cast<uint16_t>(convert_sat<D, int32_t>(b));
+}
+template <class D>
+uint32_t pack_below(int32_t a, int32_t b, uint32_t above) {
+  return above << 16 | static_cast<uint32_t>(static_cast<uint8_t>(convert_sat<D, int32_t>(a))) << 8 |
+         static_cast<uint8_t>(convert_sat<D, int32_t>(b));
+}
+
 // --- To integers -------------------------------------------------------------------------------------------
 
 template <Rounding R, class T>
@@ -70,9 +81,9 @@ template <class H, Rounding R>
 H to_half(double x) {
   return {static_cast<uint16_t>(std::is_same_v<H, Half> ? narrow<5, 10>(x, R) : narrow<8, 7>(x, R))};
 }
-template <class H, class S, Rounding R>
+template <class H, class S, Rounding R, bool kSat>
 H half_from_integer(S x) {
-  return to_half<H, R>(to_odd(x));
+  return to_half<H, R>(kSat ? saturate(to_odd(x)) : to_odd(x));
 }
 
 // --- Between floats ----------------------------------------------------------------------------------------
@@ -90,9 +101,11 @@ T round_integral(T x) {
   const T y = to_integral<R>(x);
   return kSat ? saturate(y) : canonical(y);
 }
-template <class D, class H, bool kSat>
+// Widened, only a bfloat16 can be subnormal.
+template <class D, class H, bool kFtz, bool kSat>
 D from_half(H x) {
-  const D y = widen(x);
+  D y = widen(x);
+  if constexpr (kFtz) y = flush(y);
   return kSat ? saturate(y) : canonical(y);
 }
 template <class H, Rounding R>
@@ -107,7 +120,7 @@ template <class H, Finish kFinish, class S>
 S prepare(S x) {
   constexpr S kLargest = std::is_same_v<H, Half> ? S(65504) : S(0x1.fep127);
   if (kFinish == Finish::sat) return saturate(x);
-  if ((kFinish == Finish::relu || kFinish == Finish::relu_finite) && x < 0) x = 0;
+  if ((kFinish == Finish::relu || kFinish == Finish::relu_finite) && x <= 0) x = 0;  // -0, too
   if (kFinish == Finish::finite || kFinish == Finish::relu_finite)
     x = x > kLargest ? kLargest : x < -kLargest ? -kLargest : x;
   return x;
@@ -130,24 +143,26 @@ Pair<H> pair_from(float high, float low) {
 
 // --- tf32, and the 8-bit formats ---------------------------------------------------------------------------
 
-template <Rounding R, bool kRelu>
+template <Rounding R, bool kRelu, bool kFinite>
 uint32_t to_tf32(float x) {
+  constexpr uint32_t kInfinity = 0x7f800000;
   if (x != x) return 0x7fffffff;
-  if (kRelu && x < 0) x = 0;
-  return narrow<8, 10>(x, R) << 13;
+  if (kRelu && x <= 0) x = 0;  // -0, too
+  const uint32_t bits = narrow<8, 10>(x, R) << 13;
+  return kFinite && (bits & kInfinity) == kInfinity ? bits - (1 << 13) : bits;
 }
 
 template <bool kE4m3, bool kRelu>
 uint8_t to_byte(float x) {
-  if (kRelu && x < 0) x = 0;
+  if (kRelu && x <= 0) x = 0;
   if (kE4m3) return static_cast<uint8_t>(narrow<4, 3, true>(x));
   const uint32_t bits = narrow<5, 2>(x);
   return static_cast<uint8_t>((bits & 0x7f) == 0x7c ? bits - 1 : bits);  // satfinite
 }
 template <bool kE4m3>
 Half from_byte(uint8_t byte) {
+  if ((byte & 0x7f) > (kE4m3 ? 0x7e : 0x7c)) return {0x7fff};  // NaN
   if (!kE4m3) return {static_cast<uint16_t>(byte << 8)};
-  if ((byte & 0x7f) == 0x7f) return {0x7fff};
   const int exponent = byte >> 3 & 15;
   const float magnitude =
       exponent ? std::ldexp(static_cast<float>(8 | (byte & 7)), exponent - 10) : static_cast<float>(byte & 7) * 0x1p-9f;
@@ -205,6 +220,13 @@ void add_between_integers(Table& t) {
   });
 }
 
+void add_packs(Table& t) {
+  t.add("cvt.pack.sat.u16.s32", lanes<pack<uint16_t>>);
+  t.add("cvt.pack.sat.s16.s32", lanes<pack<int16_t>>);
+  t.add("cvt.pack.sat.u8.s32.b32", lanes<pack_below<uint8_t>>);
+  t.add("cvt.pack.sat.s8.s32.b32", lanes<pack_below<int8_t>>);
+}
+
 void add_integers_and_floats(Table& t) {
   all_integers([&]<class I>() {
     all_roundings([&]<Rounding R>() {
@@ -214,8 +236,9 @@ void add_integers_and_floats(Table& t) {
       t.add("cvt" + rounding + "i{.sat}" + name<I>() + ".f64", lanes<to_integer<I, double, R, false>>);
       each<Half, Bfloat>([&]<class H>() {
         t.add("cvt" + rounding + "i{.sat}" + name<I>() + name<H>(), lanes<to_integer<I, H, R, false>>);
-        t.add("cvt" + rounding + name<H>() + name<I>(), lanes<half_from_integer<H, I, R>>);
+        t.add("cvt" + rounding + name<H>() + name<I>(), lanes<half_from_integer<H, I, R, false>>);
       });
+      t.add("cvt" + rounding + ".sat.f16" + name<I>(), lanes<half_from_integer<Half, I, R, true>>);
       each<float, double>([&]<class F>() {
         t.add("cvt" + rounding + name<F>() + name<I>(), lanes<from_integer<F, I, false>, Rounded<R>>);
         t.add("cvt" + rounding + ".sat" + name<F>() + name<I>(), lanes<from_integer<F, I, true>, Rounded<R>>);
@@ -224,9 +247,10 @@ void add_integers_and_floats(Table& t) {
   });
 }
 
+// .relu and .satfinite, and pairs, round to nearest or to zero only.
 template <class H, Finish kFinish>
 void add_to_half(Table& t, const std::string& flags) {
-  all_roundings([&]<Rounding R>() {
+  each_rounding<Rounding::nearest, Rounding::zero>([&]<Rounding R>() {
     const std::string head = spelling(R) + flags;
     t.add("cvt" + head + name<H>() + ".f32", lanes<half_from<H, float, R, kFinish, false>>);
     t.add("cvt" + head + name<Pair<H>>() + ".f32", lanes<pair_from<H, R, kFinish>>);
@@ -236,15 +260,18 @@ void add_to_half(Table& t, const std::string& flags) {
 void add_halves(Table& t) {
   each<Half, Bfloat>([&]<class H>() {
     add_to_half<H, Finish::none>(t, "");
-    add_to_half<H, Finish::sat>(t, ".sat");
     add_to_half<H, Finish::relu>(t, ".relu");
     add_to_half<H, Finish::finite>(t, ".satfinite");
     add_to_half<H, Finish::relu_finite>(t, ".relu.satfinite");
-    t.add("cvt{.ftz}.f32" + name<H>(), lanes<from_half<float, H, false>>);
-    t.add("cvt{.ftz}.sat.f32" + name<H>(), lanes<from_half<float, H, true>>);
-    t.add("cvt.f64" + name<H>(), lanes<from_half<double, H, false>>);
+    t.add("cvt.f32" + name<H>(), lanes<from_half<float, H, false, false>>);
+    t.add("cvt.ftz.f32" + name<H>(), lanes<from_half<float, H, true, false>>);
+    t.add("cvt.sat.f32" + name<H>(), lanes<from_half<float, H, false, true>>);
+    t.add("cvt.ftz.sat.f32" + name<H>(), lanes<from_half<float, H, true, true>>);
+    t.add("cvt.f64" + name<H>(), lanes<from_half<double, H, false, false>>);
+    t.add("cvt.sat.f64" + name<H>(), lanes<from_half<double, H, false, true>>);
     all_roundings([&]<Rounding R>() {
       const std::string rounding = spelling(R);
+      t.add("cvt" + rounding + name<H>() + ".f32", lanes<half_from<H, float, R, Finish::none, false>>);
       t.add("cvt" + rounding + ".ftz" + name<H>() + ".f32", lanes<half_from<H, float, R, Finish::none, true>>);
       t.add("cvt" + rounding + name<H>() + ".f64", lanes<half_from<H, double, R, Finish::none, false>>);
       t.add("cvt" + rounding + "i" + name<H>() + name<H>(), lanes<round_integral_half<H, R>>);
@@ -252,12 +279,19 @@ void add_halves(Table& t) {
             lanes<half_from<H, std::conditional_t<std::is_same_v<H, Half>, Bfloat, Half>, R, Finish::none, false>>);
     });
   });
+  all_roundings([&]<Rounding R>() {
+    const std::string rounding = spelling(R);
+    t.add("cvt" + rounding + ".sat.f16.f32", lanes<half_from<Half, float, R, Finish::sat, false>>);
+    t.add("cvt" + rounding + ".ftz.sat.f16.f32", lanes<half_from<Half, float, R, Finish::sat, true>>);
+    t.add("cvt" + rounding + ".sat.f16.f64", lanes<half_from<Half, double, R, Finish::sat, false>>);
+  });
 }
 
 void add_between_floats(Table& t) {
   t.add("cvt.f64.f32", lanes<resize<double, float, false, false>>);
   t.add("cvt.ftz.f64.f32", lanes<resize<double, float, true, false>>);
   t.add("cvt.sat.f64.f32", lanes<resize<double, float, false, true>>);
+  t.add("cvt.ftz.sat.f64.f32", lanes<resize<double, float, true, true>>);
   t.add("cvt.f32.f32", lanes<resize<float, float, false, false>>);
   t.add("cvt.ftz.f32.f32", lanes<resize<float, float, true, false>>);
   t.add("cvt.sat.f32.f32", lanes<resize<float, float, false, true>>);
@@ -268,19 +302,25 @@ void add_between_floats(Table& t) {
     t.add("cvt" + rounding + ".f32.f64", lanes<resize<float, double, false, false>, Rounded<R>>);
     t.add("cvt" + rounding + ".ftz.f32.f64", lanes<resize<float, double, true, false>, Rounded<R>>);
     t.add("cvt" + rounding + ".sat.f32.f64", lanes<resize<float, double, false, true>, Rounded<R>>);
+    t.add("cvt" + rounding + ".ftz.sat.f32.f64", lanes<resize<float, double, true, true>, Rounded<R>>);
     t.add("cvt" + rounding + "i.f32.f32", lanes<round_integral<float, R, false, false>>);
     t.add("cvt" + rounding + "i.ftz.f32.f32", lanes<round_integral<float, R, true, false>>);
     t.add("cvt" + rounding + "i.sat.f32.f32", lanes<round_integral<float, R, false, true>>);
     t.add("cvt" + rounding + "i.ftz.sat.f32.f32", lanes<round_integral<float, R, true, true>>);
     t.add("cvt" + rounding + "i.f64.f64", lanes<round_integral<double, R, false, false>>);
+    t.add("cvt" + rounding + "i.sat.f64.f64", lanes<round_integral<double, R, false, true>>);
   });
 }
 
 void add_small_formats(Table& t) {
-  t.add("cvt.rna{.satfinite}.tf32.f32", lanes<to_tf32<Rounding::away, false>>);
+  t.add("cvt.rna.tf32.f32", lanes<to_tf32<Rounding::away, false, false>>);
+  t.add("cvt.rna.satfinite.tf32.f32", lanes<to_tf32<Rounding::away, false, true>>);
   each_rounding<Rounding::nearest, Rounding::zero>([&]<Rounding R>() {
-    t.add(std::string("cvt") + spelling(R) + "{.satfinite}.tf32.f32", lanes<to_tf32<R, false>>);
-    t.add(std::string("cvt") + spelling(R) + ".relu{.satfinite}.tf32.f32", lanes<to_tf32<R, true>>);
+    const std::string head = std::string("cvt") + spelling(R);
+    t.add(head + ".tf32.f32", lanes<to_tf32<R, false, false>>);
+    t.add(head + ".satfinite.tf32.f32", lanes<to_tf32<R, false, true>>);
+    t.add(head + ".relu.tf32.f32", lanes<to_tf32<R, true, false>>);
+    t.add(head + ".relu.satfinite.tf32.f32", lanes<to_tf32<R, true, true>>);
   });
   const auto bytes = [&]<bool kE4m3>(const std::string& type) {
     t.add("cvt.rn.satfinite" + type + ".f32", lanes<bytes_from_floats<kE4m3, false>>);
@@ -298,6 +338,7 @@ void add_small_formats(Table& t) {
 
 void add_convert(Table& t) {
   add_between_integers(t);
+  add_packs(t);
   add_integers_and_floats(t);
   add_halves(t);
   add_between_floats(t);

@@ -15,6 +15,7 @@ void add_all(Table& t) {
   add_control(t);
   add_warp(t);
   add_matrix(t);
+  add_video(t);
 }
 
 }  // namespace vgpu::isa::VGPU_TARGET

@@ -139,8 +139,11 @@ void add_half(Table& t) {
   add_both<Half, binary<Half, max<false>, true>>(t, "max.ftz");
   add_both<Half, binary<Half, min<true>, true>>(t, "min.ftz.NaN");
   add_both<Half, binary<Half, max<true>, true>>(t, "max.ftz.NaN");
+  add_both<Half, binary<Half, xorsign<min<false>>, true>>(t, "min.ftz.xorsign.abs");
+  add_both<Half, binary<Half, xorsign<max<false>>, true>>(t, "max.ftz.xorsign.abs");
+  add_both<Half, binary<Half, xorsign<min<true>>, true>>(t, "min.ftz.NaN.xorsign.abs");
+  add_both<Half, binary<Half, xorsign<max<true>>, true>>(t, "max.ftz.NaN.xorsign.abs");
   add_both<Half, unary<Half, ex2>>(t, "ex2.approx");
-  add_both<Half, unary<Half, ex2, true>>(t, "ex2.approx.ftz");
   add_both<Bfloat, unary<Bfloat, ex2, true>>(t, "ex2.approx.ftz");
 }
 

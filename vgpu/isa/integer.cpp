@@ -268,8 +268,9 @@ uint32_t dp2a(uint32_t a, uint32_t b, uint32_t c) {
 
 enum class Multiply : uint8_t { none, low, high };
 
-// d = (a or a half of a*b) + or - the last operand, + or - the carry if `kIn`; sets the carry if `kOut`.
-template <class T, bool kMinus, bool kIn, bool kOut, Multiply kMultiply>
+// d = (a or a half of a*b) + or - the last operand, + or - the carry if `kIn`; sets the carry if `kOut`. Only the
+// product's upper half asks for the sign, which type P has.
+template <class T, bool kMinus, bool kIn, bool kOut, Multiply kMultiply, class P>
 const Decoded* with_carry(Warp& w, const Decoded& d, Mask lanes) {
   const T *a = w.lanes<T>(d.a), *b = w.lanes<T>(d.b), *c = w.lanes<T>(kMultiply == Multiply::none ? d.b : d.c);
   T* out = w.lanes<T>(d.d);
@@ -278,7 +279,7 @@ const Decoded* with_carry(Warp& w, const Decoded& d, Mask lanes) {
     const int l = std::countr_zero(m);
     const T first = kMultiply == Multiply::none  ? a[l]
                     : kMultiply == Multiply::low ? mul_lo(a[l], b[l])
-                                                 : mul_hi(a[l], b[l]);
+                                                 : static_cast<T>(mul_hi(static_cast<P>(a[l]), static_cast<P>(b[l])));
     const Wide<T> in = kIn ? w.carry >> l & 1 : 0;
     const Wide<T> sum = kMinus ? static_cast<Wide<T>>(first) - c[l] - in : static_cast<Wide<T>>(first) + c[l] + in;
     if (kOut) carry = (carry & ~(1u << l)) | static_cast<Mask>(sum >> kBits<T> & 1) << l;
@@ -287,7 +288,7 @@ const Decoded* with_carry(Warp& w, const Decoded& d, Mask lanes) {
   w.carry = carry;
   return &d + 1;
 }
-template <class T, bool kMinus, bool kIn, bool kOut, Multiply kMultiply = Multiply::none>
+template <class T, bool kMinus, bool kIn, bool kOut, Multiply kMultiply = Multiply::none, class P = T>
 bool carry(Binder& b) {
   constexpr size_t kCount = kMultiply == Multiply::none ? 3 : 4;
   if (b.count() != kCount) return b.fail("takes " + std::to_string(kCount) + " operands");
@@ -295,7 +296,7 @@ bool carry(Binder& b) {
   b.out.a = b.source(b.operand(1), kType<T>);
   b.out.b = b.source(b.operand(2), kType<T>);
   if (kCount == 4) b.out.c = b.source(b.operand(3), kType<T>);
-  b.out.run = with_carry<T, kMinus, kIn, kOut, kMultiply>;
+  b.out.run = with_carry<T, kMinus, kIn, kOut, kMultiply, P>;
   return !b.failed();
 }
 template <class T>
@@ -307,14 +308,16 @@ void add_carry(Table& t, const std::string& type) {
   t.add("subc" + type, carry<T, true, true, false>);
   t.add("subc.cc" + type, carry<T, true, true, true>);
 }
-template <class T>
-void add_mad_carry(Table& t, const std::string& type) {
+template <class P>
+void add_mad_carry(Table& t) {
+  using T = Unsigned<P>;
+  const std::string type = name<P>();
   t.add("mad.lo.cc" + type, carry<T, false, false, true, Multiply::low>);
-  t.add("mad.hi.cc" + type, carry<T, false, false, true, Multiply::high>);
+  t.add("mad.hi.cc" + type, carry<T, false, false, true, Multiply::high, P>);
   t.add("madc.lo" + type, carry<T, false, true, false, Multiply::low>);
   t.add("madc.lo.cc" + type, carry<T, false, true, true, Multiply::low>);
-  t.add("madc.hi" + type, carry<T, false, true, false, Multiply::high>);
-  t.add("madc.hi.cc" + type, carry<T, false, true, true, Multiply::high>);
+  t.add("madc.hi" + type, carry<T, false, true, false, Multiply::high, P>);
+  t.add("madc.hi.cc" + type, carry<T, false, true, true, Multiply::high, P>);
 }
 
 }  // namespace
@@ -390,13 +393,11 @@ void add_integer(Table& t) {
     t.add("bfe" + name<T>(), lanes<bfe<T>>);
   });
 
-  // Carries do not ask for the sign, but the halves of a product do.
   add_carry<uint32_t>(t, ".u32");
   add_carry<uint32_t>(t, ".s32");
   add_carry<uint64_t>(t, ".u64");
   add_carry<uint64_t>(t, ".s64");
-  add_mad_carry<uint32_t>(t, ".u32");
-  add_mad_carry<uint64_t>(t, ".u64");
+  each<uint32_t, int32_t, uint64_t, int64_t>([&]<class P>() { add_mad_carry<P>(t); });
 }
 
 }  // namespace vgpu::isa::VGPU_TARGET

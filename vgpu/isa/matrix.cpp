@@ -2,6 +2,7 @@
 //
 // A product is exact in double; a sum is taken in double and rounded to its type once, so it is at least as close as
 // the hardware's, whose order and width of accumulation NVIDIA does not state. Integers are exact.
+#include <algorithm>
 #include <memory>
 #include <span>
 
@@ -296,29 +297,41 @@ ptx::Type register_of(Sum sum) {
   return sum == Sum::f64 ? ptx::Type::f64 : sum == Sum::f32 ? ptx::Type::f32 : ptx::Type::b32;
 }
 
+// The elements of A, and what goes with them: the family that B's are of, and the accumulators.
 struct ElementRow {
   const char* name;
   int bits;
+  const char* family;
+  bool f16, f32, f64, s32;  // accumulators
   Handler (*handler)(std::string_view b);
 };
 const ElementRow kElements[] = {
-    {"f16", 16, [](std::string_view) -> Handler { return mma<F16, F16>; }},
-    {"bf16", 16, [](std::string_view) -> Handler { return mma<Bf16, Bf16>; }},
-    {"tf32", 32, [](std::string_view) -> Handler { return mma<Tf32, Tf32>; }},
-    {"f64", 64, [](std::string_view) -> Handler { return mma<F64, F64>; }},
-    {"e4m3", 8,
+    {"f16", 16, "f16", true, true, false, false, [](std::string_view) -> Handler { return mma<F16, F16>; }},
+    {"bf16", 16, "bf16", false, true, false, false, [](std::string_view) -> Handler { return mma<Bf16, Bf16>; }},
+    {"tf32", 32, "tf32", false, true, false, false, [](std::string_view) -> Handler { return mma<Tf32, Tf32>; }},
+    {"f64", 64, "f64", false, false, true, false, [](std::string_view) -> Handler { return mma<F64, F64>; }},
+    {"e4m3", 8, "8-bit floats", true, true, false, false,
      [](std::string_view b) -> Handler {
        return b == "e4m3" ? mma<Fp8<true>, Fp8<true>> : mma<Fp8<true>, Fp8<false>>;
      }},
-    {"e5m2", 8,
+    {"e5m2", 8, "8-bit floats", true, true, false, false,
      [](std::string_view b) -> Handler {
        return b == "e4m3" ? mma<Fp8<false>, Fp8<true>> : mma<Fp8<false>, Fp8<false>>;
      }},
-    {"u8", 8, with_b<Integer<8, false>>},
-    {"s8", 8, with_b<Integer<8, true>>},
-    {"u4", 4, with_b<Integer<4, false>>},
-    {"s4", 4, with_b<Integer<4, true>>},
+    {"u8", 8, "bytes", false, false, false, true, with_b<Integer<8, false>>},
+    {"s8", 8, "bytes", false, false, false, true, with_b<Integer<8, true>>},
+    {"u4", 4, "nibbles", false, false, false, true, with_b<Integer<4, false>>},
+    {"s4", 4, "nibbles", false, false, false, true, with_b<Integer<4, true>>},
+    {"b1", 1, "bits", false, false, false, true, nullptr},  // its operation chooses the handler
 };
+const ElementRow* element_row(std::string_view name) {
+  for (const ElementRow& row : kElements)
+    if (name == row.name) return &row;
+  return nullptr;
+}
+bool sums_up(const ElementRow& row, Sum sum) {
+  return sum == Sum::f16 ? row.f16 : sum == Sum::f32 ? row.f32 : sum == Sum::f64 ? row.f64 : row.s32;
+}
 
 bool bind_mma(Binder& b) {
   b.take("sync");
@@ -328,23 +341,24 @@ bool bind_mma(Binder& b) {
   if (!b.take("row") || !b.take("col")) return b.fail("has layouts that the virtual GPU does not know");
   const bool saturates = b.take("satfinite");
   if (!take_sum(b, s->d)) return false;
-  const std::string_view a = b.next();
-  b.take(a);
+  const ElementRow* const a = element_row(b.next());
+  b.take(b.next());
   const std::string_view bt = b.next();
+  const ElementRow* const other = element_row(bt);
   b.take(bt);
   if (!take_sum(b, s->c)) return false;
+  if (!a || !other || std::string_view(a->family) != other->family || !sums_up(*a, s->c) || !sums_up(*a, s->d))
+    return b.fail("has elements that the virtual GPU does not know");
+  if (saturates && (s->d != Sum::s32 || a->bits == 1)) return b.fail("saturates what has no bounds");
   if (saturates) s->d = Sum::s32_sat;
-  int bits = 0;
-  if (a == "b1") {
-    bits = 1;
+  const int bits = a->bits;
+  if (bits == 1) {
     const int op = b.take_one({"xor", "and"});
     if (op < 0 || !b.take("popc")) return b.fail("has an operation that the virtual GPU does not know");
     b.out.run = op == 0 ? mma_bits<true> : mma_bits<false>;
   } else {
-    for (const ElementRow& row : kElements)
-      if (a == row.name) bits = row.bits, b.out.run = row.handler(bt);
+    b.out.run = a->handler(bt);
   }
-  if (!bits) return b.fail("has elements that the virtual GPU does not know");
   if (b.count() != 4) return b.fail("takes 4 operands");
   const ptx::Type element = bits == 64 ? ptx::Type::f64 : ptx::Type::b32;
   collect(b, b.operand(0), s->to, register_of(s->d), true);
@@ -353,8 +367,8 @@ bool bind_mma(Binder& b) {
   collect(b, b.operand(3), s->from, register_of(s->c), false);
   // The rule above holds for n = 8 and m of 8 or 16, where the registers are as many as the shape fills.
   const int per_register = bits == 64 ? 1 : 32 / bits;
-  if (s->n != 8 || (s->m != 8 && s->m != 16) || (s->k > kMaxK && bits != 1) || (s->m == 8 && bits == 16) ||
-      static_cast<int>(s->a.size()) * per_register * kLanes != s->m * s->k ||
+  if (s->n != 8 || (s->m != 8 && s->m != 16) || s->k < 1 || s->k > (bits == 1 ? 256 : kMaxK) ||
+      (s->m == 8 && bits == 16) || static_cast<int>(s->a.size()) * per_register * kLanes != s->m * s->k ||
       static_cast<int>(s->b.size()) * per_register * kLanes != s->n * s->k ||
       sums_in(s->d, s->to.size()) * kLanes != s->m * s->n || sums_in(s->c, s->from.size()) * kLanes != s->m * s->n)
     return b.fail("has a shape that the virtual GPU does not know");
@@ -420,6 +434,22 @@ const Decoded* wmma_move(Warp& w, const Decoded& d, Mask lanes) {
   return &d + 1;
 }
 
+bool take_wmma_shape(Binder& b, int& m, int& n, int& k) {
+  for (const char* shape : {"m16n16k16", "m32n8k16", "m8n32k16", "m16n16k8", "m8n8k4"})
+    if (b.next() == shape) return take_shape(b, m, n, k);
+  return false;
+}
+
+// The shape's k tells which elements it is for; f32 accumulates of more than one.
+bool fits_wmma(ptx::Type type, int k) {
+  switch (type) {
+    case ptx::Type::f64: return k == 4;
+    case ptx::Type::tf32: return k == 8;
+    case ptx::Type::f32: return k == 8 || k == 16;
+    default: return k == 16;
+  }
+}
+
 // wmma.load.{a,b,c}, wmma.store.d
 template <bool kStore>
 bool bind_wmma_move(Binder& b) {
@@ -430,17 +460,21 @@ bool bind_wmma_move(Binder& b) {
   b.take("aligned");
   const int layout = b.take_one({"row", "col"});
   int m = 0, n = 0, k = 0;
-  if (which < 0 || layout < 0 || !take_shape(b, m, n, k))
+  if (which < 0 || layout < 0 || !take_wmma_shape(b, m, n, k))
     return b.fail("has a form that the virtual GPU does not know");
   const ptx::Space space = take_space(b);
-  const std::string_view element = b.next();
   const ptx::Type type = b.take_type();
   s->rows = which == 1 ? k : m;
   s->columns = which == 0 ? k : n;
   s->by_rows = layout == 0;
   s->numbered_by_rows = which != 1;
   s->bytes = ptx::size_of(type);
-  if (!s->bytes || element == "b1") return b.fail("has elements that the virtual GPU does not know");
+  using ptx::Type;
+  static constexpr Type kFactors[] = {Type::f16, Type::bf16, Type::tf32, Type::f64, Type::u8, Type::s8};
+  static constexpr Type kSums[] = {Type::f16, Type::f32, Type::f64, Type::s32};
+  const auto known = which == 2 ? std::span<const Type>(kSums) : std::span<const Type>(kFactors);
+  if (std::find(known.begin(), known.end(), type) == known.end() || !fits_wmma(type, k))
+    return b.fail("has elements that the virtual GPU does not know");
   s->per_register = s->bytes == 8 ? 1 : 4 / s->bytes;
   const ptx::Operand &value = b.operand(kStore ? 1 : 0), &memory = b.operand(kStore ? 0 : 1);
   collect(b, value, s->registers, s->bytes == 8 ? ptx::Type::f64 : ptx::Type::b32, !kStore);
@@ -498,16 +532,21 @@ bool bind_wmma_mma(Binder& b) {
   b.take("mma");
   b.take("sync");
   b.take("aligned");
-  if (b.take_one({"row", "col"}) < 0 || b.take_one({"row", "col"}) < 0 || !take_shape(b, s->m, s->n, s->k))
+  if (b.take_one({"row", "col"}) < 0 || b.take_one({"row", "col"}) < 0 || !take_wmma_shape(b, s->m, s->n, s->k))
     return b.fail("has a form that the virtual GPU does not know");
-  b.take("rn");
+  const bool rounds = b.take("rn");
   if (!take_sum(b, s->d)) return false;
   std::string_view a = "f16";
   for (const char* name : {"bf16", "tf32", "f64", "u8", "s8"})
     if (b.next() == name) a = name;
-  if (a != "f16") b.take(a), b.take(a);
+  if (a != "f16" && !(b.take(a) && b.take(a))) return b.fail("has elements that the virtual GPU does not know");
   if (!take_sum(b, s->c)) return false;
-  if (b.take("satfinite") && s->d == Sum::s32) s->d = Sum::s32_sat;
+  const ptx::Type element = a == "f64" ? ptx::Type::f64 : a == "tf32" ? ptx::Type::tf32 : ptx::Type::b32;
+  if (!sums_up(*element_row(a), s->c) || !sums_up(*element_row(a), s->d) || !fits_wmma(element, s->k))
+    return b.fail("has elements that the virtual GPU does not know");
+  if (a != "f64" && rounds) return b.fail("rounds what is no double");
+  if (a == "f64") b.take("rn");  // nvcc writes it last
+  if (s->d == Sum::s32 && b.take("satfinite")) s->d = Sum::s32_sat;
   b.out.run = a == "f16"    ? wmma<F16, F16>
               : a == "bf16" ? wmma<Bf16, Bf16>
               : a == "tf32" ? wmma<Tf32, Tf32>
@@ -515,13 +554,12 @@ bool bind_wmma_mma(Binder& b) {
               : a == "s8"   ? wmma<Integer<8, true>, Integer<8, true>>
                             : wmma<Integer<8, false>, Integer<8, false>>;
   if (b.count() != 4) return b.fail("takes 4 operands");
-  const ptx::Type element = a == "f64" ? ptx::Type::f64 : ptx::Type::b32;
+  const ptx::Type in_register = a == "f64" ? ptx::Type::f64 : ptx::Type::b32;
   collect(b, b.operand(0), s->to, register_of(s->d), true);
-  collect(b, b.operand(1), s->a, element, false);
-  collect(b, b.operand(2), s->b, element, false);
+  collect(b, b.operand(1), s->a, in_register, false);
+  collect(b, b.operand(2), s->b, in_register, false);
   collect(b, b.operand(3), s->from, register_of(s->c), false);
-  if (s->m > kMaxM || s->n > kMaxN || s->k > kMaxK || sums_in(s->d, s->to.size()) != sums_in(s->c, s->from.size()))
-    return b.fail("has a shape that the virtual GPU does not know");
+  if (sums_in(s->d, s->to.size()) != sums_in(s->c, s->from.size())) return b.fail("has a vector of another length");
   b.site.detail = s;
   return !b.failed();
 }

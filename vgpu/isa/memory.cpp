@@ -202,16 +202,11 @@ const Handlers* handlers(ptx::Type type, int width) {
     case Type::u8: return extended(uint8_t{});
     case Type::s8: return extended(int8_t{});
     case Type::b16:
-    case Type::u16:
-    case Type::f16:
-    case Type::bf16: return extended(uint16_t{});
+    case Type::u16: return extended(uint16_t{});
     case Type::s16: return extended(int16_t{});
     case Type::b32:
     case Type::u32:
-    case Type::f32:
-    case Type::tf32:
-    case Type::f16x2:
-    case Type::bf16x2: return extended(uint32_t{});
+    case Type::f32: return extended(uint32_t{});
     case Type::s32: return extended(int32_t{});
     case Type::b64:
     case Type::u64:
@@ -289,20 +284,24 @@ bool bind_access(Binder& b, bool store) {
     refs.push_back(store ? b.source(e, as) : b.destination(e, as));
   }
   b.out.access = store ? AccessKind::store : AccessKind::load;
+  const auto beyond = [&] { return d.offset < 0 || d.offset > int64_t{d.bytes} - ptx::size_of(type) * count; };
   switch (b.address(memory, space)) {
     case Binder::Reached::nothing: return false;
     case Binder::Reached::kernel_param:
       if (store) return b.fail("writes a parameter of the kernel");
+      if (beyond()) return b.fail("reads beyond the parameters");
       b.site.refs = std::move(refs);
       d.run = all->load_kernel_param;
       return !b.failed();
     case Binder::Reached::frame_param:
+      if (beyond()) return b.fail("reaches beyond the parameter");
       b.site.refs = std::move(refs);
       d.run = store ? all->store_param : all->load_param;
       return !b.failed();
     case Binder::Reached::memory: break;
   }
   d.bytes = static_cast<uint32_t>(ptx::size_of(type) * count);
+  if (d.bytes > 32) return b.fail("moves more than 32 bytes");
   if (vector) {
     b.site.refs = std::move(refs);
     d.run = count == 2   ? (store ? all->store2 : all->load2)
@@ -390,6 +389,18 @@ bool hint(Binder& b) {
   return true;
 }
 
+// A policy says nothing either.
+bool createpolicy(Binder& b) {
+  while (!b.all_taken() && b.next() != "b64") b.take(b.next());
+  if (!b.take("b64")) return b.fail("is no cache policy");
+  b.out.d = b.destination(b.operand(0), ptx::Type::b64);
+  b.out.run = [](Warp& w, const Decoded& d, Mask lanes) -> const Decoded* {
+    for_lanes(lanes, [out = w.lanes<uint64_t>(d.d)](int l) { out[l] = 0; });
+    return &d + 1;
+  };
+  return !b.failed();
+}
+
 }  // namespace
 
 void add_memory(Table& t) {
@@ -400,22 +411,16 @@ void add_memory(Table& t) {
   t.add("prefetchu", hint);
   t.add("applypriority", hint);
   t.add("discard", hint);
-  t.add("createpolicy", hint);
+  t.add("createpolicy", createpolicy);
 
-  // A 32-bit address of the space is brought to 64 bits by the decoder.
-  for (const char* type : {".u64", ".u32"}) {
-    const std::string width = type;
-    t.add("cvta.global" + width, lanes<same>);
-    t.add("cvta.const" + width, lanes<same>);
-    t.add("cvta.to.global" + width, lanes<same>);
-    t.add("cvta.to.const" + width, lanes<same>);
-    t.add("cvta.shared{::cta,::cluster}" + width, lanes<to_generic<kSharedWindow>>);
-    t.add("cvta.to.shared{::cta,::cluster}" + width, lanes<from_generic<kSharedWindow>>);
-    t.add("cvta.local" + width, lanes<to_generic<kLocalWindow>>);
-    t.add("cvta.to.local" + width, lanes<from_generic<kLocalWindow>>);
-    t.add("cvta.param{::entry}" + width, lanes<to_generic<kParamWindow>>);
-    t.add("cvta.to.param{::entry}" + width, lanes<from_generic<kParamWindow>>);
-  }
+  t.add("cvta{.to}.global.u64", lanes<same>);
+  t.add("cvta{.to}.const.u64", lanes<same>);
+  t.add("cvta.shared{::cta,::cluster}.u64", lanes<to_generic<kSharedWindow>>);
+  t.add("cvta.to.shared{::cta,::cluster}.u64", lanes<from_generic<kSharedWindow>>);
+  t.add("cvta.local.u64", lanes<to_generic<kLocalWindow>>);
+  t.add("cvta.to.local.u64", lanes<from_generic<kLocalWindow>>);
+  t.add("cvta.param{::entry}.u64", lanes<to_generic<kParamWindow>>);
+  t.add("cvta.to.param{::entry}.u64", lanes<from_generic<kParamWindow>>);
   t.add("isspacep.global", lanes<in_global>);
   t.add("isspacep.const", lanes<in_global>);
   t.add("isspacep.local", lanes<in_window<kLocalWindow>>);

@@ -1,5 +1,7 @@
 #include "isa/table.h"
 
+#include <algorithm>
+
 namespace vgpu::isa {
 namespace {
 
@@ -39,6 +41,13 @@ Table::Row Table::find(const ptx::Mnemonic& mnemonic) const {
   if (auto row = rows_.find(std::string(mnemonic.text)); row != rows_.end()) return {row->second, true};
   if (auto row = rows_.find(std::string(mnemonic.opcode)); row != rows_.end()) return {row->second, false};
   return {};
+}
+
+std::vector<std::string> Table::mnemonics() const {
+  std::vector<std::string> all;
+  for (const auto& [mnemonic, bind] : rows_) all.push_back(mnemonic);
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 namespace baseline {

@@ -30,7 +30,7 @@ class Table {
     bool whole = false;   // the row's syntax is the whole mnemonic; else the binder has to take all modifiers
   };
   Row find(const ptx::Mnemonic& mnemonic) const;
-  size_t size() const { return rows_.size(); }
+  std::vector<std::string> mnemonics() const;  // whole ones, and opcodes alone where the binder reads the modifiers
 
  private:
   std::unordered_map<std::string, Bind> rows_;
@@ -52,6 +52,7 @@ void add_async(Table&);
 void add_control(Table&);
 void add_warp(Table&);
 void add_matrix(Table&);
+void add_video(Table&);
 void add_all(Table&);
 }  // namespace VGPU_TARGET
 }  // namespace vgpu::isa

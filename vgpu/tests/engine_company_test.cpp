@@ -225,6 +225,27 @@ TEST(Company, AnMbarrierCountsItsPhases) {
   for (uint32_t t = 0; t < 64; ++t) EXPECT_EQ(out[t], t < 32 ? 0u : 56u);
 }
 
+TEST(Company, BytesAndHalvesOfARegister) {
+  const std::vector<uint32_t> out = run_grid(R"(
+    mov.u32 %r5, 0xff107f01;
+    mov.u32 %r6, 0x01207f05;
+    mov.u32 %r7, 0;
+    vabsdiff4.u32.u32.u32 %r8, %r5, %r6, %r7;
+    vabsdiff4.u32.u32.u32.add %r9, %r5, %r6, %r1;
+    vadd4.s32.s32.s32.sat %r10, %r5, %r6, %r7;
+    vmax2.s32.s32.s32 %r11, %r5, %r6, %r7;
+    vavrg4.s32.s32.s32 %r12, %r5, %r6, %r7;
+    st.global.v4.u32 [%rd0], {%r8, %r9, %r10, %r11};
+    st.global.u32 [%rd0+16], %r12;
+  )",
+                                             1, 32);
+  EXPECT_EQ(out[0], 0xfe100004u);
+  EXPECT_EQ(out[1], 0xfeu + 0x10 + 0x04 + 31);  // lane 31 stores last
+  EXPECT_EQ(out[2], 0x00307f06u);               // 127 + 127 is 127
+  EXPECT_EQ(out[3], 0x01207f05u);
+  EXPECT_EQ(out[4], 0x00187f03u);
+}
+
 // --- Matrices ----------------------------------------------------------------------------------------------
 
 uint16_t half_bits(float x) { return std::bit_cast<uint16_t>(static_cast<_Float16>(x)); }

@@ -57,6 +57,19 @@ TEST(PtxOfNvcc, LanguageFeatures) {
     ASSERT_TRUE(switches);
     EXPECT_EQ(switches->max_threads[0], 128);
     EXPECT_EQ(switches->min_blocks, 2);
+    const Function* by_table = kernel(*module, "branch_table");
+    ASSERT_TRUE(by_table);
+    size_t tables = 0;
+    for (const Instruction& i : by_table->code) {
+      if (i.opcode() != "brx") continue;
+      ++tables;
+      ASSERT_EQ(i.targets.size(), 4u);
+      EXPECT_LT(i.targets[0], i.targets[1]);
+      EXPECT_EQ(i.targets[1], i.targets[2]);
+      EXPECT_LT(i.targets[2], i.targets[3]);
+      EXPECT_EQ(by_table->code[size_t(i.targets[3])].opcode(), "mov");
+    }
+    EXPECT_EQ(tables, 1u);
     bool managed = false, table = false;
     for (const Variable& v : module->variables) {
       managed |= v.name == "managed_value" && v.is_managed;
@@ -98,6 +111,8 @@ TEST(PtxOfNvcc, WhatTheEngineRefusesStillParses) {
   EXPECT_EQ(module->sm, 90);
   const Function* refused = kernel(*module, "refused");
   ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->params[0].bytes, 128u);
+  EXPECT_EQ(refused->params[0].align, 64u);
   size_t copies = 0, multiplications = 0;
   for (const Instruction& i : refused->code) {
     copies += i.mnemonic->text.starts_with("cp.async.bulk.tensor.2d");

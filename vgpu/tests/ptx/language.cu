@@ -45,6 +45,17 @@ __global__ void __launch_bounds__(128, 2) switches(int* p, int k) {
   p[threadIdx.x] = table[k % 3][k & 3] + counter;
 }
 
+// nvcc 13.0 makes comparisons of a switch, whatever its size; a branch table has to be written by hand.
+__global__ void branch_table(int* p, int k) {
+  int x = 0;
+  asm("{\n\t.reg .u32 index;\n\tmin.u32 index, %1, 3;\n"
+      "table: .branchtargets zero, one, one, other;\n\tbrx.idx index, table;\n"
+      "zero: mov.u32 %0, 10;\n\tbra done;\none: mov.u32 %0, 11;\n\tbra done;\nother: mov.u32 %0, 12;\ndone:\n}"
+      : "+r"(x)
+      : "r"(k));
+  p[threadIdx.x] = x;
+}
+
 __device__ __noinline__ int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
 
 __global__ void recursion(int* p, double x) {
