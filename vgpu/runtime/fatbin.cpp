@@ -16,6 +16,7 @@ constexpr uint32_t kContainerMagic = 0xBA55ED50;
 constexpr size_t kContainerHeader = 16, kEntryHeader = 64;
 constexpr uint16_t kPtx = 1, kMachineCode = 2;
 constexpr uint64_t kLz4 = 0x2000, kZstd = 0x8000;
+constexpr uint64_t kMostBytes = uint64_t{1} << 28;  // of a text: a damaged length must not become an allocation
 
 template <class T>
 T read(std::span<const std::byte> bytes, size_t offset) {
@@ -34,10 +35,11 @@ bool decompress(std::span<const std::byte> from, uint64_t flags, uint64_t bytes,
     error = "the fat binary holds an entry that is compressed in an unknown way";
     return false;
   }
-  // A damaged length must not become an allocation: a zstd frame names its own, LZ4 packs 255 bytes into one at best.
+  // A zstd frame names its own length, LZ4 packs 255 bytes into one at best.
   const bool zstd = flags & kZstd;
   const auto* source = reinterpret_cast<const char*>(from.data());
-  if (zstd ? ZSTD_getFrameContentSize(source, from.size()) == bytes : bytes / 255 <= from.size()) {
+  if (bytes <= kMostBytes &&
+      (zstd ? ZSTD_getFrameContentSize(source, from.size()) == bytes : bytes / 255 <= from.size())) {
     to.resize(bytes);
     const auto got = zstd ? ZSTD_decompress(to.data(), bytes, source, from.size())
                           : size_t(LZ4_decompress_safe(source, to.data(), int(from.size()), int(bytes)));

@@ -31,8 +31,8 @@ std::map<Library*, std::unique_ptr<Library>>& libraries() {
   return *libraries;
 }
 
-Error load(Library** result, const void* code) {
-  if (!result || !code) return Error::InvalidValue;
+Error load(Library** result, const Part& code) {
+  if (!result || !code.data) return Error::InvalidValue;
   Image& image = registry().add_image({code}, {});
   if (const Error error = image.load(); error != Error::Success) return error;
   auto library = std::make_unique<Library>(image);
@@ -45,12 +45,11 @@ Error load_file(Library** result, const char* path) {
   if (!path) return Error::InvalidValue;
   FILE* file = std::fopen(path, "rb");
   if (!file) return Error::FileNotFound;
-  // An image lives to the end, and the end of a text is a zero.
   auto* bytes = new std::string;
   char part[65536];
   for (size_t got; (got = std::fread(part, 1, sizeof part, file)) > 0;) bytes->append(part, got);
   std::fclose(file);
-  return load(result, bytes->c_str());
+  return load(result, {bytes->data(), bytes->size()});  // an image lives to the end
 }
 
 Error variable(void** address, size_t* bytes, Library* library, const char* name, bool managed) {
@@ -66,7 +65,7 @@ Error variable(void** address, size_t* bytes, Library* library, const char* name
 }  // namespace
 
 VGPU_API(cudaLibraryLoadData, Library** result, const void* code, void*, void**, unsigned, void*, void**, unsigned) {
-  return call([&] { return load(result, code); });
+  return call([&] { return load(result, {code}); });
 }
 VGPU_API(cudaLibraryLoadFromFile, Library** result, const char* path, void*, void**, unsigned, void*, void**,
          unsigned) {

@@ -1,5 +1,6 @@
 #include "runtime/registry.h"
 
+#include <cstdio>
 #include <cstring>
 
 #include "runtime/context.h"
@@ -34,9 +35,11 @@ Error Image::choose_text(std::string& text, std::string& error) const {
   FatBinary all;
   Error code = Error::InvalidKernelImage;
   int with_ptx = 0;
-  for (const void* part : parts_) {
+  for (const Part& part : parts_) {
     FatBinary binary;
-    if (!read_image(readable_from(part), binary, error)) return Error::InvalidKernelImage;
+    const auto bytes =
+        part.bytes ? std::span(static_cast<const std::byte*>(part.data), part.bytes) : readable_from(part.data);
+    if (!read_image(bytes, binary, error)) return Error::InvalidKernelImage;
     if (const Ptx* ptx = choose(binary, Context::get().limits.sm, code, error)) {
       text = ptx->text;
       ++with_ptx;
@@ -60,13 +63,17 @@ Error Image::load() {
   if (!sentence_.empty()) return fail(Error::InvalidKernelImage, sentence_);
   std::string text, error;
   if (const Error code = choose_text(text, error); code != Error::Success) return fail(code, error);
-  auto module = ptx::parse(text, error);
-  if (!module) return fail(Error::InvalidPtx, error);
-  if (module->version_major * 10 + module->version_minor > kNewestPtx) {
-    return fail(Error::UnsupportedPtxVersion, "its PTX is version " + std::to_string(module->version_major) + "." +
-                                                  std::to_string(module->version_minor) +
+  // First: newer text may be of another grammar.
+  int major = 0, minor = 0;
+  const size_t at = text.find(".version");
+  if (at != text.npos && std::sscanf(text.c_str() + at, ".version %4d.%4d", &major, &minor) == 2 &&
+      major * 10 + minor > kNewestPtx) {
+    return fail(Error::UnsupportedPtxVersion, "its PTX is version " + std::to_string(major) + "." +
+                                                  std::to_string(minor) +
                                                   "; the virtual GPU knows versions up to 9.0 (nvcc 13.0)");
   }
+  auto module = ptx::parse(text, error);
+  if (!module) return fail(Error::InvalidPtx, error);
   program_ = Program::load(std::move(module), Context::get().memory, error);
   if (!program_) return fail(Error::InvalidPtx, error);
   return Error::Success;
@@ -85,6 +92,13 @@ Error Function::load() {
     return code_ = Error::InvalidPtx;
   }
   info = vgpu::info(*kernel);
+  const uint32_t most = Context::get().limits.shared_per_block;
+  if (info.static_shared > most) {
+    Context::get().say("a kernel cannot be loaded: " + name + ": its shared variables take " +
+                       std::to_string(info.static_shared) + " bytes, and what is declared with a size may take " +
+                       std::to_string(most) + "; more is for `extern __shared__`");
+    return code_ = Error::InvalidPtx;
+  }
   max_dynamic_shared = int(Context::get().limits.shared_per_block) - int(info.static_shared);
   if (source->cluster[0])
     cluster = {uint32_t(source->cluster[0]), uint32_t(source->cluster[1]), uint32_t(source->cluster[2])};
@@ -94,7 +108,7 @@ Error Function::load() {
 // --- the registry
 // ------------------------------------------------------------------------------------------------------
 
-Image& Registry::add_image(std::vector<const void*> parts, std::string error) {
+Image& Registry::add_image(std::vector<Part> parts, std::string error) {
   return *images_.emplace_back(std::make_unique<Image>(std::move(parts), std::move(error)));
 }
 
@@ -156,7 +170,7 @@ VGPU_HIDDEN_API(void**, __cudaRegisterFatBinary, void* wrapper_address) {
   if (wrapper_address) std::memcpy(&wrapper, wrapper_address, sizeof wrapper);
   const std::lock_guard lock(runtime_mutex());
   std::string error;
-  std::vector<const void*> parts{wrapper.data};
+  std::vector<Part> parts{{wrapper.data}};
   if (wrapper.magic != kWrapperMagic) {
     error = "the program registers a fat binary whose wrapper does not start with the magic number 466243B1";
   } else if (!wrapper.data) {
@@ -164,7 +178,7 @@ VGPU_HIDDEN_API(void**, __cudaRegisterFatBinary, void* wrapper_address) {
   } else if (wrapper.version == kLinked && wrapper.parts) {
     // The linked image is machine code; the PTX is in what it was linked from.
     parts.clear();
-    for (auto part = wrapper.parts; *part; ++part) parts.push_back(*part);
+    for (auto part = wrapper.parts; *part; ++part) parts.push_back({*part});
   }
   return const_cast<void**>(handle_of(registry().add_image(std::move(parts), std::move(error))));
 }

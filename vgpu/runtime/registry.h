@@ -14,12 +14,18 @@
 
 namespace vgpu {
 
+// A container or text, and how long it is; 0: as long as readable_from() finds it to be.
+struct Part {
+  const void* data;
+  size_t bytes = 0;
+};
+
 // One fat binary, or one that cudaLibraryLoadData brought. Lives to the end of the process: reports name its lines.
 class Image {
  public:
-  // Containers as readable_from() takes them: one, or the parts of a program built with -rdc, of which one at most may
-  // hold PTX that fits. `error` says why there is nothing usable.
-  Image(std::vector<const void*> parts, std::string error) : parts_(std::move(parts)), sentence_(std::move(error)) {}
+  // One part, or those of a program built with -rdc, of which one at most may hold PTX that fits. `error` says why
+  // there is nothing usable.
+  Image(std::vector<Part> parts, std::string error) : parts_(std::move(parts)), sentence_(std::move(error)) {}
 
   // Chooses, parses and loads at the first call; says what is wrong, once. The code is the same at every call.
   Error load();
@@ -29,7 +35,7 @@ class Image {
   Error fail(Error code, const std::string& sentence);
   // Reads the parts and picks the PTX text.
   Error choose_text(std::string& text, std::string& error) const;
-  std::vector<const void*> parts_;
+  std::vector<Part> parts_;
   std::string sentence_;
   bool tried_ = false;
   Error code_ = Error::Success;
@@ -69,7 +75,7 @@ struct Symbol {
 
 class Registry {
  public:
-  Image& add_image(std::vector<const void*> parts, std::string error);
+  Image& add_image(std::vector<Part> parts, std::string error);
   void add_function(Image& image, const void* host, const char* name);
   void add_symbol(const void* host, Symbol symbol);
   // By the address of the host's stub, or a handle that cudaGetKernel gave out.

@@ -12,8 +12,10 @@
 
 #include "check/session.h"
 #include "exec/engine.h"
+#include "registered.h"
 #include "report/report.h"
 #include "report/source.h"
+#include "runtime/context.h"
 
 namespace vgpu {
 namespace {
@@ -114,6 +116,26 @@ Case read(const std::string& name) {
   return c;
 }
 
+// The shape that a mutant is launched with, and what else the host does differently, by argument.
+std::map<std::string, std::string> changes(const Case& c, int mutant, Shape& shape) {
+  std::map<std::string, std::string> change;
+  for (const std::string& part : parts(mutant ? c.mutants.at(mutant).changes : "", ',')) {
+    if (set_shape(shape, part)) continue;
+    const size_t space = part.find(' ');
+    change[part.substr(0, space)] = part.substr(space + 1);
+  }
+  return change;
+}
+
+const ptx::Function* kernel_of(const ptx::Module& module, const Case& c, int mutant) {
+  const std::string name = c.name + "<" + std::to_string(mutant) + ">";
+  for (const auto& function : module.functions) {
+    if (function->is_entry && short_name(function->name) == name) return function.get();
+  }
+  ADD_FAILURE() << "no kernel " << name;
+  return nullptr;
+}
+
 struct Outcome {
   std::set<Place> found;
   std::vector<std::byte> result;  // the first argument
@@ -122,13 +144,7 @@ struct Outcome {
 
 Outcome run(const Case& c, int mutant, uint64_t seed) {
   Shape shape = c.shape;
-  std::map<std::string, std::string> change;  // by argument
-  for (const std::string& part : parts(mutant ? c.mutants.at(mutant).changes : "", ',')) {
-    if (set_shape(shape, part)) continue;
-    const size_t space = part.find(' ');
-    change[part.substr(0, space)] = part.substr(space + 1);
-  }
-
+  auto change = changes(c, mutant, shape);
   Memory memory(1 << 26);
   SessionOptions session_options;
   session_options.file = "/dev/null";
@@ -136,12 +152,8 @@ Outcome run(const Case& c, int mutant, uint64_t seed) {
   std::string error;
   auto program = Program::load(ptx::parse(c.ptx, error), memory, error);
   EXPECT_TRUE(program) << error;
-  const std::string name = c.name + "<" + std::to_string(mutant) + ">";
   Launch launch{};
-  for (const auto& function : program->module().functions) {
-    if (function->is_entry && short_name(function->name) == name) launch.function = function.get();
-  }
-  EXPECT_TRUE(launch.function) << name;
+  launch.function = kernel_of(program->module(), c, mutant);
   launch.kernel = program->kernel(launch.function->name);
   launch.module = &program->module();
   EXPECT_TRUE(program->prepare(*launch.kernel, error)) << error;
@@ -228,6 +240,22 @@ Outcome run(const Case& c, int mutant, uint64_t seed) {
   return outcome;
 }
 
+// A launch that nothing runs of: through the runtime, as a program with this PTX would make it. What was found, and the
+// error code of the call.
+std::pair<std::vector<std::string>, int> refused(const Case& c, int mutant) {
+  std::string error;
+  const auto module = ptx::parse(c.ptx, error);
+  const void* host = test::registered(test::fat_binary(c.ptx), kernel_of(*module, c, mutant)->name);
+  Shape shape = c.shape;
+  changes(c, mutant, shape);
+  const auto& all = Context::get().session.diagnostics().all();
+  const size_t before = all.size();
+  const int code = cudaLaunchKernel(host, shape.grid, shape.block, nullptr, shape.shared, nullptr);
+  std::vector<std::string> found;
+  for (size_t i = before; i < all.size(); ++i) found.push_back(all[i].code + " " + all[i].kernel);
+  return {found, code};
+}
+
 std::vector<std::string> names() {
   std::vector<std::string> list;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(VGPU_SOURCE) + "/tests/corpus")) {
@@ -249,7 +277,12 @@ TEST_P(Corpus, CleanIsSilentAndEachMutantIsFoundAtItsLines) {
     EXPECT_TRUE(again.found.empty()) << "seed " << seed << again.report;
   }
   for (const auto& [number, mutant] : c.mutants) {
-    if (mutant.code == "E10") continue;  // the runtime's to refuse: nothing runs
+    if (mutant.code == "E10") {
+      const auto [found, code] = refused(c, number);
+      EXPECT_EQ(found, std::vector{"E10 " + c.name + "<" + std::to_string(number) + ">"});
+      EXPECT_NE(code, 0);
+      continue;
+    }
     const Outcome outcome = run(c, number, 0);
     std::set<Place> expected;
     if (mutant.code != "value") {
@@ -274,6 +307,10 @@ TEST(Corpus, HasEnoughOfEachCode) {
       mutants += mutant.code != "value";
     }
   }
+  std::printf("%zu kernels, %d mutants:", names().size(), mutants);
+  for (const auto& [code, n] : count)
+    if (code != "value") std::printf(" %s %d,", code.c_str(), n);
+  std::printf(" and %d that only change values\n", count["value"]);
   EXPECT_GE(names().size(), 12u);
   EXPECT_GE(mutants, 60);
   for (const char* code :

@@ -1,5 +1,5 @@
 // The parser, on text that is nearly PTX: it says a sentence or makes a module that holds together, and comes to an
-// end. Deterministic; VGPU_FUZZ_ROUNDS asks for more than the few seconds that a test run has.
+// end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,24 +11,12 @@
 #include <vector>
 
 #include "ptx/module.h"
+#include "random.h"
 
 namespace vgpu::ptx {
 namespace {
 
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {  // splitmix64
-    uint64_t z = state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-    z = (z ^ z >> 27) * 0x94D049BB133111EB;
-    return z ^ z >> 31;
-  }
-  size_t below(size_t n) { return n ? next() % n : 0; }
-
- private:
-  uint64_t state_;
-};
+using test::Random;
 
 std::string seed_text() {
   std::ifstream file(VGPU_SOURCE "/tests/ptx/seed.ptx");
@@ -153,7 +141,9 @@ class Checker {
       below(i.guard, f.registers.size(), true);
       below(i.location, f.locations.size(), true);
       for (const int target : i.targets) below(target, f.code.size() + 1);
-      if (i.opcode() == "bra") ASSERT_EQ(i.targets.size(), 1u);
+      if (i.opcode() == "bra") {
+        ASSERT_EQ(i.targets.size(), 1u);
+      }
       ASSERT_EQ(i.call != nullptr, i.opcode() == "call");
       for (const Operand& o : i.operands) check(o);
       if (!i.call) continue;
@@ -209,8 +199,7 @@ TEST(PtxFuzz, MutatedText) {
   size_t parsed = 0;
   ASSERT_NO_FATAL_FAILURE(check(seed, parsed));
   ASSERT_EQ(parsed, 1u) << "the text that mutations start from is right";
-  const char* asked = std::getenv("VGPU_FUZZ_ROUNDS");
-  const size_t rounds = asked ? std::strtoull(asked, nullptr, 10) : 20000;
+  const size_t rounds = test::rounds(20000);
   for (size_t round = 0; round < rounds; ++round) {
     Random random(round);
     const std::string text = mutated(seed, random);

@@ -1,0 +1,51 @@
+// For tests of the runtime: a fat binary, and its registration as the code that nvcc generates does it at a program's
+// start.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "exec/engine.h"
+
+extern "C" {
+void** __cudaRegisterFatBinary(void* wrapper);
+void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int, void*, void*, void*,
+                            void*, int*);
+int cudaLaunchKernel(const void* host, vgpu::Dim3 grid, vgpu::Dim3 block, void** arguments, size_t shared,
+                     void* stream);
+}
+
+namespace vgpu::test {
+
+// A container with one entry: PTX (kind 1) or machine code (kind 2) for an architecture.
+inline std::string fat_binary(const std::string& content, uint32_t sm = 80, uint16_t kind = 1) {
+  const std::string padded = content + std::string(8 - content.size() % 8, '\0');
+  std::string bytes(16 + 64, '\0');
+  const auto put = [&](size_t at, auto value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
+  put(0, uint32_t{0xBA55ED50});
+  put(4, uint16_t{1});
+  put(6, uint16_t{16});
+  put(8, uint64_t{64 + padded.size()});
+  put(16, kind);
+  put(18, uint16_t{0x101});
+  put(20, uint32_t{64});
+  put(24, uint64_t{padded.size()});
+  put(16 + 28, sm);
+  return bytes + padded;
+}
+
+// Registers the binary and one kernel of it; what a launch of that kernel names. Both live to the end.
+inline const void* registered(const std::string& binary, const std::string& kernel, uint32_t magic = 0x466243B1) {
+  const std::string& bytes = *new std::string(binary);
+  struct Wrapper {
+    uint32_t magic, version;
+    const void *data, *parts;
+  } wrapper{magic, 1, bytes.data(), nullptr};
+  void** handle = __cudaRegisterFatBinary(&wrapper);
+  const char* host = bytes.data();  // any address of the program's own stands for the kernel
+  __cudaRegisterFunction(handle, host, nullptr, kernel.c_str(), -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+  return host;
+}
+
+}  // namespace vgpu::test
