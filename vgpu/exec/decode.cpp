@@ -5,6 +5,7 @@
 #include <map>
 
 #include "exec/kernel.h"
+#include "exec/resize.h"
 #include "exec/system.h"
 #include "exec/warp.h"
 #include "isa/table.h"
@@ -30,38 +31,6 @@ constexpr uint64_t kStack = 16 * 1024;
 uint64_t round_up(uint64_t value, uint64_t to) { return to ? (value + to - 1) / to * to : value; }
 
 bool is_signed(Type type) { return type == Type::s8 || type == Type::s16 || type == Type::s32; }
-
-// --- What the decoder adds: an operand is brought to another width -----------------------------------------
-
-template <class To, class From>
-const Decoded* resize(Warp& w, const Decoded& d, Mask lanes) {
-  const From* in = w.lanes<From>(d.a);
-  To* out = w.lanes<To>(d.d);
-  for (; lanes; lanes &= lanes - 1) {
-    const int l = std::countr_zero(lanes);
-    out[l] = static_cast<To>(in[l]);
-  }
-  return &d + 1;
-}
-template <class From>
-Handler resize_from(int to) {
-  switch (to) {
-    case 1: return resize<uint8_t, From>;
-    case 2: return resize<uint16_t, From>;
-    case 4: return resize<uint32_t, From>;
-    case 8: return resize<uint64_t, From>;
-    default: return nullptr;
-  }
-}
-Handler resize_handler(int from, int to, bool with_sign) {
-  switch (from) {
-    case 1: return with_sign ? resize_from<int8_t>(to) : resize_from<uint8_t>(to);
-    case 2: return with_sign ? resize_from<int16_t>(to) : resize_from<uint16_t>(to);
-    case 4: return with_sign ? resize_from<int32_t>(to) : resize_from<uint32_t>(to);
-    case 8: return resize_from<uint64_t>(to);
-    default: return nullptr;
-  }
-}
 
 // --- Constants: lane arrays of the launch bank, each value once --------------------------------------------
 
