@@ -67,6 +67,7 @@ int (*exchange_thread_backend)(int) = oprt_exchange_thread_backend;
 typedef oprt_device_t Device;
 oprt_status_t (*device_count)(oprt_backend_t, int32_t *) = oprt_device_count;
 oprt_status_t (*take_device_errors)(oprt_stream_t, int64_t *) = oprt_take_device_errors;
+const oprt_device_t *(*exchange_thread_places)(const oprt_device_t *) = oprt_exchange_thread_places;
 oprt_status_t (*device_info)(Device, oprt_device_info_t *) = oprt_get_device_info;
 oprt_status_t (*device_synchronize)(Device) = oprt_device_synchronize;
 const char *(*cpu_target)(void) = oprt_cpu_target;
