@@ -17,7 +17,8 @@ import sys
 import threading
 import time
 
-POINTS = pathlib.Path(__file__).with_name("points.json")
+from bench import merge
+
 SAVE_EVERY = 20  # points
 MOST_RESERVED = 24 << 30  # bytes that PyTorch may keep from one point to the next
 
@@ -51,8 +52,8 @@ def evenly(lines):
 
 def chosen(options, document):
     i, n = map(int, options.part.removeprefix(":").split("/"))
-    have = {entry["name"].rsplit("/", 2)[0] for entry in document["benchmarks"]} if document else set()
-    lines = [line for line in json.loads(POINTS.read_text()) if options.filter in line["name"]]
+    have = {merge.point_of(entry) for entry in document["benchmarks"]} if document else set()
+    lines = [line for line in json.loads(merge.POINTS.read_text()) if options.filter in line["name"]]
     if options.names:
         by_name = {line["name"]: line for line in lines}
         lines = [by_name[name] for name in options.names.read_text().splitlines() if name in by_name]

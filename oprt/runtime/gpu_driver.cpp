@@ -78,9 +78,7 @@ class GpuEvent final : public oprt_event {
     return gpu_status("event_elapsed", cudaEventElapsedTime(milliseconds, begin.event_, event_));
   }
 
-  Status hold(oprt_stream_t stream) const {
-    return gpu_status("stream_wait_event", cudaStreamWaitEvent(native(stream), event_, 0));
-  }
+  cudaError_t hold(oprt_stream_t stream) const { return cudaStreamWaitEvent(native(stream), event_, 0); }
 
  private:
   cudaEvent_t event_ = nullptr;
@@ -132,8 +130,7 @@ class GpuDriver final : public Driver {
 
   Status stream_wait(int32_t index, oprt_stream_t stream, oprt_event& event) override {
     if (event.device.backend != OPRT_GPU_BACKEND) return event.synchronize();
-    const DeviceScope scope(index);
-    return static_cast<GpuEvent&>(event).hold(stream);
+    return on_device("stream_wait_event", index, [&] { return static_cast<GpuEvent&>(event).hold(stream); });
   }
 
   Status event_create(int32_t index, oprt_event** event) override {

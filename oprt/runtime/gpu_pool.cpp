@@ -98,6 +98,7 @@ class GpuPool final : public oprt_memory_pool {
   Status trim(uint64_t keep_bytes) override {
     std::lock_guard lock(mutex_);
     const DeviceScope scope(device.index);
+    OPRT_TRY(gpu_status("memory_pool_trim", scope.error()));
     cudaError_t error = cudaDeviceSynchronize();  // what was freed in stream order is free once the streams are done
     if (error == cudaSuccess) error = cudaMemPoolTrimTo(pool_, keep_bytes);
     return gpu_status("memory_pool_trim", error);

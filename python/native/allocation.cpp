@@ -11,6 +11,7 @@
 #include "dlpack/dlpack.h"
 #include "error.h"
 #include "oprt/api/memory.h"
+#include "tensor.h"
 
 namespace oprt::python {
 
@@ -167,9 +168,7 @@ void bind_allocation(nb::module_& module) {
       [](const char* op, const std::vector<int64_t>& shape, const std::string& dtype, int gpu) {
         const oprt_device_t device =
             gpu < 0 ? oprt_device_t{OPRT_BACKEND_CPU, 0} : oprt_device_t{OPRT_BACKEND_NVIDIA, gpu};
-        for (oprt_dtype_t known : {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
-          if (dtype == oprt_dtype_string(known)) return std::make_unique<Allocation>(op, shape, known, device);
-        raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, op, "out", "a dtype of oprt (f32, f16, bf16, i32, i64)", dtype);
+        return std::make_unique<Allocation>(op, shape, dtype_named(op, "out", dtype), device);
       },
       nb::arg("op"), nb::arg("shape"), nb::arg("dtype"), nb::arg("gpu") = -1,
       "An Allocation for an output of op, of that shape and dtype ('f32', 'f16', 'bf16', 'i32' or 'i64'), on the GPU "

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "oprt/runtime/buffer.h"
 #include "oprt/runtime/error.h"
+#include "tensor.h"
 
 namespace oprt::python {
 namespace {
@@ -33,18 +34,12 @@ class HostBytes {
   Py_buffer buffer_;
 };
 
-oprt_dtype_t dtype_of(const std::string& name) {
-  for (oprt_dtype_t known : {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
-    if (name == oprt_dtype_string(known)) return known;
-  raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, "DeviceBuffer", "dtype", "f32, f16, bf16, i32 or i64", name);
-}
-
 DeviceView view_of(nb::handle self, const std::string& dtype, const std::vector<int64_t>& shape,
                    const std::vector<int64_t>& strides, int64_t byte_offset) {
   const auto& buffer = nb::cast<const DeviceBuffer&>(self);
   DeviceView out = {{}, buffer.device().c(), nb::borrow(self)};
   out.view.data = static_cast<char*>(buffer.data()) + byte_offset;
-  out.view.dtype = dtype_of(dtype);
+  out.view.dtype = dtype_named("DeviceBuffer", "dtype", dtype);
   out.view.ndim = static_cast<int32_t>(shape.size());
   for (size_t i = 0; i < shape.size() && i < OPRT_MAX_DIMS; ++i) {
     out.view.shape[i] = shape[i];

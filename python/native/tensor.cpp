@@ -261,6 +261,12 @@ Taken take_dlpack(const Argument& argument, PyObject* current_stream, Tensor* te
 
 }  // namespace
 
+oprt_dtype_t dtype_named(const char* op, const char* argument, const std::string& name) {
+  for (oprt_dtype_t known : {OPRT_DTYPE_F16, OPRT_DTYPE_F32, OPRT_DTYPE_BF16, OPRT_DTYPE_I32, OPRT_DTYPE_I64})
+    if (name == oprt_dtype_string(known)) return known;
+  raise_argument(OPRT_ERR_UNSUPPORTED_DTYPE, op, argument, kDtypes, name);
+}
+
 oprt_stream_t Tensor::stream() const {
   void* stream = nullptr;
   if (api && api->current_work_stream(kDLCUDA, device.index, &stream) != 0) throw nb::python_error();

@@ -18,6 +18,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string>
+
 #include "oprt/api/device.h"
 #include "oprt/api/tensor_view.h"
 
@@ -51,6 +53,9 @@ struct Tensor {
   // The lease has to last until the work is done, of which the framework is told nothing.
   bool outlives_call() const { return on_gpu() && lease.is_valid() && !tells_stream(); }
 };
+
+// The dtype of that name; raises for a name that is none, as `argument` of `op`.
+oprt_dtype_t dtype_named(const char* op, const char* argument, const std::string& name);
 
 enum class Taken {
   kDone,

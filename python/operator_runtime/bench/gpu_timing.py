@@ -18,10 +18,8 @@ ROUNDS = 15
 CALLS = 20  # in a graph, at least
 MOST_SETS = 256
 FEW_SETS = 64
-LONGEST = (
-    6e-3  # seconds of a replay: 20 copies of 1 GB; slower providers make fewer calls, LEAST_CALLS of them at least
-)
-LEAST_CALLS = 4
+LONGEST = 6e-3  # seconds of a replay: 20 copies of 1 GB; slower providers make fewer calls
+LEAST_CALLS = 4  # of those
 HOST_CALLS = 100  # whose launches fit the driver's queue: the host never waits for the GPU
 HOST_ROUNDS = 7
 
