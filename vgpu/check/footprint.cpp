@@ -13,7 +13,7 @@ Footprint sectors_of(const Access& access) {
   uint64_t addresses[32];
   uint32_t count = 0;
   bool rising = true;
-  each_lane(access.lanes, [&](uint32_t lane) {
+  for_each_lane(access.lanes, [&](uint32_t lane) {
     const uint64_t address = access.address[lane];
     if (count && address == addresses[count - 1]) return;
     rising &= !count || address > addresses[count - 1];
@@ -50,7 +50,7 @@ Wavefronts wavefronts_of(const Access& access) {
     uint64_t seen[32][32];  // by bank
     uint8_t count[32] = {};
     uint32_t most = 1;
-    each_lane(lanes, [&](uint32_t lane) {
+    for_each_lane(lanes, [&](uint32_t lane) {
       for (uint32_t w = 0; w < words; ++w) {
         const uint64_t word = access.address[first + lane] / 4 + w;
         uint64_t* bank = seen[word % 32];

@@ -8,11 +8,6 @@
 
 namespace vgpu {
 
-template <class Do>
-void each_lane(uint32_t lanes, Do&& what) {
-  for (; lanes; lanes &= lanes - 1) what(uint32_t(std::countr_zero(lanes)));
-}
-
 // All 32 lanes, each right behind the one before.
 inline bool in_a_row(const Access& access) {
   if (access.lanes != ~0u) return false;
@@ -26,7 +21,7 @@ inline bool in_a_row(const Access& access) {
 inline bool one_place(const Access& access) {
   const uint64_t first = access.address[std::countr_zero(access.lanes)];
   uint64_t off = 0;
-  each_lane(access.lanes, [&](uint32_t lane) { off |= access.address[lane] ^ first; });
+  for_each_lane(access.lanes, [&](uint32_t lane) { off |= access.address[lane] ^ first; });
   return off == 0;
 }
 

@@ -38,8 +38,7 @@ bool WrittenBits::any(uint64_t from, uint64_t bytes) const {
   return !each_word(from, bytes, [&](uint64_t word, uint64_t mask) { return (words_[word] & mask) == 0; });
 }
 
-// --- outside of kernels
-// -----------------------------------------------------------------------------------------------
+// --- outside of kernels ------------------------------------------------------------------------------------
 
 void InitCheck::allocated(uint64_t address, uint64_t bytes) {
   recent_ = {};
@@ -77,8 +76,7 @@ void InitCheck::copied(uint64_t to, uint64_t from, uint64_t bytes) {
   }
 }
 
-// --- inside
-// -----------------------------------------------------------------------------------------------------------
+// --- inside ------------------------------------------------------------------------------------------------
 
 void InitCheck::begin(const Launch&) {
   blocks_.clear();
@@ -127,7 +125,7 @@ void InitCheck::access(const Access& access) {
   const bool reads = access.kind != AccessKind::store, writes = access.kind != AccessKind::load;
   if (access.space == ptx::Space::local) {
     Block& block = blocks_.at(access.place.block);
-    each_lane(access.lanes, [&](uint32_t lane) {
+    for_each_lane(access.lanes, [&](uint32_t lane) {
       const uint64_t from = access.address[lane];
       WrittenBits& bits = local(block, access.place.warp * 32 + lane, from + access.bytes);
       if (reads) check(access, lane, bits, from);
@@ -152,7 +150,7 @@ void InitCheck::access(const Access& access) {
     }
   }
   const bool once = !writes && one_place(access);  // for all lanes
-  each_lane(once ? 1u << first : access.lanes, [&](uint32_t lane) {
+  for_each_lane(once ? 1u << first : access.lanes, [&](uint32_t lane) {
     const Found own = shared ? found : global(access.address[lane]);
     if (!own.bits) return;
     const uint64_t from = access.address[lane] - own.start;

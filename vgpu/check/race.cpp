@@ -180,7 +180,7 @@ void RaceCheck::lanes(const Access& access, Now& now, Page page_at) {
     }
     return;
   }
-  each_lane(access.lanes, [&](uint32_t lane) {
+  for_each_lane(access.lanes, [&](uint32_t lane) {
     uint64_t address = access.address[lane];
     const uint64_t end = address + access.bytes;
     const int finest = std::countr_zero(address | access.bytes | 16);

@@ -20,8 +20,7 @@ bool beyond_block(Scope scope) { return scope == Scope::cluster || scope == Scop
 
 }  // namespace
 
-// --- launches, blocks, segments
-// ---------------------------------------------------------------------------------------
+// --- launches, blocks, segments ----------------------------------------------------------------------------
 
 void RaceCheck::begin(const Launch&) {
   if (now_ > kRestart || global_.pages() > kPagesKept) {
@@ -98,13 +97,12 @@ void RaceCheck::exit(const Place& place, uint32_t lanes) {
   warp.live &= ~lanes;
 }
 
-// --- what a thread knows
-// ----------------------------------------------------------------------------------------------
+// --- what a thread knows -----------------------------------------------------------------------------------
 
 void RaceCheck::settle(Warp& warp) {
   Time settled = ~Time{0};
   const ClockRef* last = nullptr;
-  each_lane(warp.live, [&](uint32_t lane) {
+  for_each_lane(warp.live, [&](uint32_t lane) {
     if (last && *last == warp.clock[lane]) return;
     last = &warp.clock[lane];
     settled = std::min(settled, *last ? (*last)->whole_block(warp.block) : 0);
@@ -121,7 +119,7 @@ void RaceCheck::tell(Clock& into, const Warp& warp, uint32_t lane, const View& v
 // Adds what the lanes know now, but not themselves. `last` is a clock that is in already.
 void RaceCheck::gather(ClockRef& into, ClockRef& last, const Warp& warp, uint32_t lanes) const {
   Time warp_time = 0;
-  each_lane(lanes, [&](uint32_t lane) {
+  for_each_lane(lanes, [&](uint32_t lane) {
     warp_time = std::max(warp_time, warp.warp[lane]);
     const ClockRef& clock = warp.clock[lane];
     if (!clock || clock == last) return;
@@ -137,7 +135,7 @@ void RaceCheck::gather(ClockRef& into, ClockRef& last, const Warp& warp, uint32_
 
 void RaceCheck::gather_fences(Clock& all, Clock& block, const Warp& warp, uint32_t lanes) const {
   if (!warp.fences) return;
-  each_lane(lanes, [&](uint32_t lane) {
+  for_each_lane(lanes, [&](uint32_t lane) {
     const Fences& fences = (*warp.fences)[lane];
     if (fences.all.there) tell(all, warp, lane, fences.all);
     if (fences.block.there) tell(block, warp, lane, fences.block);
@@ -149,7 +147,7 @@ void RaceCheck::give_fences(Warp& warp, uint32_t lanes, const Clock& all, const 
   if (all.empty() && block.empty()) return;
   if (!warp.fences) warp.fences = std::make_unique<std::array<Fences, 32>>();
   const ClockRef all_ref(all), block_ref(block);
-  each_lane(lanes, [&](uint32_t lane) {
+  for_each_lane(lanes, [&](uint32_t lane) {
     Fences& fences = (*warp.fences)[lane];
     for (auto [view, given] : {std::pair(&fences.all, &all_ref), std::pair(&fences.block, &block_ref)}) {
       if ((*given)->empty()) continue;
@@ -161,7 +159,7 @@ void RaceCheck::give_fences(Warp& warp, uint32_t lanes, const Clock& all, const 
 // What relaxed reads found becomes known: at a fence of that scope, or at a barrier.
 void RaceCheck::take_found(Warp& warp, uint32_t lanes, Scope scope) {
   if (!warp.fences) return;
-  each_lane(lanes, [&](uint32_t lane) {
+  for_each_lane(lanes, [&](uint32_t lane) {
     Fences& fences = (*warp.fences)[lane];
     if (fences.found_block) {
       warp.clock[lane].own().learn(*fences.found_block);
@@ -174,8 +172,7 @@ void RaceCheck::take_found(Warp& warp, uint32_t lanes, Scope scope) {
   });
 }
 
-// --- barriers
-// ---------------------------------------------------------------------------------------------------------
+// --- barriers ----------------------------------------------------------------------------------------------
 
 void RaceCheck::arrive(const Place& place, uint32_t lanes, int id, bool waits) {
   Block& block = this->block(place.block);
@@ -203,7 +200,7 @@ void RaceCheck::open(const Launch&, uint32_t index, int id) {
   for (const auto& part : barrier.parts) {
     if (!part.waits) continue;
     Warp& warp = block.warps[part.warp];
-    each_lane(part.lanes, [&](uint32_t lane) { warp.clock[lane] = barrier.gathered; });
+    for_each_lane(part.lanes, [&](uint32_t lane) { warp.clock[lane] = barrier.gathered; });
     give_fences(warp, part.lanes, barrier.fenced_all, barrier.fenced_block);
     settle(warp);
   }
@@ -228,7 +225,7 @@ void RaceCheck::cluster_open(const Launch&, uint32_t first_block, uint32_t block
     gathered.own().learn({b, Known::kWholeBlock, 0, now_});
   }
   each_warp([&](Warp& warp) {
-    each_lane(warp.live, [&](uint32_t lane) { warp.clock[lane] = gathered; });
+    for_each_lane(warp.live, [&](uint32_t lane) { warp.clock[lane] = gathered; });
     give_fences(warp, warp.live, fenced_all, {});
     settle(warp);
     warp.segment = 0;
@@ -249,26 +246,25 @@ void RaceCheck::warp_sync(const Place& place, uint32_t lanes, uint32_t, uint32_t
   warp.segment = 0;
   const ClockRef& clock = warp.clock[std::countr_zero(lanes)];
   bool alike = true;
-  each_lane(lanes, [&](uint32_t lane) { alike &= warp.clock[lane] == clock; });
+  for_each_lane(lanes, [&](uint32_t lane) { alike &= warp.clock[lane] == clock; });
   if (alike && (lanes & warp.live) == warp.live) {
-    each_lane(lanes, [&](uint32_t lane) { warp.warp[lane] = time; });
+    for_each_lane(lanes, [&](uint32_t lane) { warp.warp[lane] = time; });
     return;
   }
   ClockRef gathered, last;
   gather(gathered, last, warp, lanes);
   gathered.own().learn({warp.block, warp.index + 1, lanes, time});
-  each_lane(lanes, [&](uint32_t lane) { warp.clock[lane] = gathered; });
+  for_each_lane(lanes, [&](uint32_t lane) { warp.clock[lane] = gathered; });
   settle(warp);
 }
 
-// --- fences and what is published through memory
-// ----------------------------------------------------------------------
+// --- fences and what is published through memory -----------------------------------------------------------
 
 void RaceCheck::fence(const Place& place, uint32_t lanes, Scope scope) {
   Warp& warp = warp_of(place);
   if (!warp.fences) warp.fences = std::make_unique<std::array<Fences, 32>>();
   take_found(warp, lanes, scope);
-  each_lane(lanes, [&](uint32_t lane) {
+  for_each_lane(lanes, [&](uint32_t lane) {
     Fences& fences = (*warp.fences)[lane];
     fences.block = {warp.clock[lane], warp.warp[lane], now_, true};
     if (beyond_block(scope)) fences.all = fences.block;
@@ -283,7 +279,7 @@ void RaceCheck::synchronise(const Access& access, Warp& warp) {
   if (locations_.empty() && !releases && !warp.fences) return;
   const Scope scope = access.scope == Scope::none ? Scope::gpu : access.scope;
   bool published = false;
-  each_lane(access.lanes, [&](uint32_t lane) {
+  for_each_lane(access.lanes, [&](uint32_t lane) {
     const uint64_t where = key(access.space, access.owner_block, access.address[lane]);
     auto found = locations_.find(where);
     if (access.kind != AccessKind::store && found != locations_.end()) {
@@ -347,8 +343,7 @@ bool RaceCheck::publish(Warp& warp, uint32_t lane, Location& location, bool curr
   return published;
 }
 
-// --- asynchronous copies and mbarriers
-// --------------------------------------------------------------------------------
+// --- asynchronous copies and mbarriers ---------------------------------------------------------------------
 
 void RaceCheck::async_commit(const Place& place, uint32_t) {
   Warp& warp = warp_of(place);
@@ -375,7 +370,7 @@ void RaceCheck::async_wait(const Place& place, uint32_t, uint32_t in_flight, boo
 void RaceCheck::mbarrier(const Place& place, uint32_t lanes, uint32_t owner_block, const uint64_t* address,
                          bool acquires) {
   Warp& warp = warp_of(place);
-  each_lane(lanes, [&](uint32_t lane) {
+  for_each_lane(lanes, [&](uint32_t lane) {
     Location& location = locations_[key(ptx::Space::shared, owner_block, address[lane])];
     if (acquires) {
       acquire(warp, lane, location, true, Scope::gpu);

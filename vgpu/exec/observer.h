@@ -5,12 +5,19 @@
 // of a block are numbered linearly, t = x + y*nx + z*nx*ny; warp = t / 32, lane = t % 32.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "exec/engine.h"
 #include "ptx/module.h"
 
 namespace vgpu {
+
+// f(lane) for the lanes of a mask, in order.
+template <class F>
+[[gnu::always_inline]] inline void for_each_lane(uint32_t lanes, F&& f) {
+  for (; lanes; lanes &= lanes - 1) f(std::countr_zero(lanes));
+}
 
 enum class AccessKind : uint8_t { load, store, atomic };
 enum class Order : uint8_t { weak, relaxed, acquire, release, acq_rel, volatile_ };

@@ -1,7 +1,6 @@
 // What the decoder adds between two instructions: an operand is brought to another width.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 #include "exec/warp.h"
@@ -12,10 +11,7 @@ template <class To, class From>
 const Decoded* resize(Warp& w, const Decoded& d, Mask lanes) {
   const From* in = w.lanes<From>(d.a);
   To* out = w.lanes<To>(d.d);
-  for (; lanes; lanes &= lanes - 1) {
-    const int l = std::countr_zero(lanes);
-    out[l] = static_cast<To>(in[l]);
-  }
+  for_each_lane(lanes, [&](int l) { out[l] = static_cast<To>(in[l]); });
   return &d + 1;
 }
 template <class From>

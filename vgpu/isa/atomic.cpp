@@ -1,10 +1,9 @@
 // atom and red: one lane after the other, each a compare-and-swap on the host, so that blocks on other workers see it
 // whole.
-#include <algorithm>
-
 #include "exec/access.h"
 #include "isa/lanes.h"
 #include "isa/memory.h"
+#include "isa/operators.h"
 
 namespace vgpu::isa::VGPU_TARGET {
 namespace {
@@ -14,13 +13,10 @@ using Wide = unsigned __int128;
 // --- What an operation leaves in memory, of what it found and its operand ----------------------------------
 
 template <class T>
-T add(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else
-    return canonical(a + b);
+T add_floats(T a, T b) {
+  return canonical(a + b);
 }
-float add_flushed(float a, float b) { return flush(add(flush(a), flush(b))); }
+float add_flushed(float a, float b) { return flush(add_floats(flush(a), flush(b))); }
 template <class H>
 H add_half(H a, H b) {
   return round_to<H>(widen(a) + widen(b));
@@ -36,26 +32,6 @@ H extreme_half(H a, H b) {
   if (y != y) return a;
   if (x == y) return std::signbit(x) == kMax ? b : a;
   return (x < y) == kMax ? b : a;
-}
-template <class T>
-T min(T a, T b) {
-  return std::min(a, b);
-}
-template <class T>
-T max(T a, T b) {
-  return std::max(a, b);
-}
-template <class T>
-T bit_and(T a, T b) {
-  return a & b;
-}
-template <class T>
-T bit_or(T a, T b) {
-  return a | b;
-}
-template <class T>
-T bit_xor(T a, T b) {
-  return a ^ b;
 }
 template <class T>
 T exchange(T, T b) {
@@ -111,11 +87,10 @@ const Decoded* atomic(Warp& w, const Decoded& d, Mask lanes) {
   if (!host_addresses(w, d, lanes, address)) return nullptr;
   const T* b = w.lanes<T>(d.b);
   T* out = w.lanes<T>(d.d);
-  for (; lanes; lanes &= lanes - 1) {
-    const int l = std::countr_zero(lanes);
+  for_each_lane(lanes, [&](int l) {
     const T old = change<T, F>(w, address[l], b[l]);
     if (kReturns) out[l] = old;
-  }
+  });
   return &d + 1;
 }
 // Elements of a vector, each atomic by itself.
@@ -125,14 +100,13 @@ const Decoded* atomic_vector(Warp& w, const Decoded& d, Mask lanes) {
   if (!host_addresses(w, d, lanes, address)) return nullptr;
   const std::vector<Ref>& refs = d.site->refs;  // the results, then the operands
   const size_t count = kReturns ? refs.size() / 2 : refs.size();
-  for (; lanes; lanes &= lanes - 1) {
-    const int l = std::countr_zero(lanes);
+  for_each_lane(lanes, [&](int l) {
     for (size_t i = 0; i < count; ++i) {
       const T operand = w.lanes<T>(refs[refs.size() - count + i])[l];
       const T old = change<T, F>(w, address[l] + i * sizeof(T), operand);
       if (kReturns) w.lanes<T>(refs[i])[l] = old;
     }
-  }
+  });
   return &d + 1;
 }
 template <class T>
@@ -141,10 +115,7 @@ const Decoded* atomic_cas(Warp& w, const Decoded& d, Mask lanes) {
   if (!host_addresses(w, d, lanes, address)) return nullptr;
   const T *b = w.lanes<T>(d.b), *c = w.lanes<T>(d.c);
   T* out = w.lanes<T>(d.d);
-  for (; lanes; lanes &= lanes - 1) {
-    const int l = std::countr_zero(lanes);
-    out[l] = compare_and_swap(w, address[l], b[l], c[l]);
-  }
+  for_each_lane(lanes, [&](int l) { out[l] = compare_and_swap(w, address[l], b[l], c[l]); });
   return &d + 1;
 }
 // 16 bytes: not atomic towards other workers, of which a kernel with atomics has none.
@@ -154,13 +125,12 @@ const Decoded* atomic_wide(Warp& w, const Decoded& d, Mask lanes) {
   if (!host_addresses(w, d, lanes, address)) return nullptr;
   const Wide *b = w.lanes<Wide>(d.b), *c = w.lanes<Wide>(d.c);
   Wide* out = w.lanes<Wide>(d.d);
-  for (; lanes; lanes &= lanes - 1) {
-    const int l = std::countr_zero(lanes);
+  for_each_lane(lanes, [&](int l) {
     Wide& place = *reinterpret_cast<Wide*>(address[l]);
     const Wide old = place;
     if (!kCas || old == b[l]) place = kCas ? c[l] : b[l];
     out[l] = old;
-  }
+  });
   w.wrote = true;
   return &d + 1;
 }
@@ -223,8 +193,8 @@ Operation find_operation(int op, ptx::Type type, bool flushed, bool vector) {
     case Type::u64: return number_operation<uint64_t>(op);
     case Type::s64: return op == 4 ? Operation() : number_operation<int64_t>(op);
     case Type::f32:
-      return op != 4 ? Operation() : flushed ? operation<float, add_flushed>() : operation<float, add<float>>();
-    case Type::f64: return op == 4 ? operation<double, add<double>>() : Operation();
+      return op != 4 ? Operation() : flushed ? operation<float, add_flushed>() : operation<float, add_floats<float>>();
+    case Type::f64: return op == 4 ? operation<double, add_floats<double>>() : Operation();
     // One by one they are only added, and in vectors also compared.
     case Type::f16:
     case Type::f16x2: return op != 4 && !vector ? Operation() : half_operation<Half>(op, type == Type::f16x2);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "isa/lanes.h"
+#include "isa/operators.h"
 #include "isa/table.h"
 
 namespace vgpu::isa::VGPU_TARGET {
@@ -47,11 +48,7 @@ T clamp_to(int64_t x) {
   return static_cast<T>(std::clamp<int64_t>(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
 }
 
-// Sums wrap: computed unsigned (16 bits widen to unsigned too, for their product overflows int).
-template <class T>
-T add(T a, T b) {
-  return static_cast<T>(static_cast<Unsigned<T>>(a) + static_cast<Unsigned<T>>(b));
-}
+// Differences and products wrap: computed unsigned (16 bits widen to unsigned too, for their product overflows int).
 template <class T>
 T sub(T a, T b) {
   return static_cast<T>(static_cast<Unsigned<T>>(a) - static_cast<Unsigned<T>>(b));
@@ -146,14 +143,6 @@ T neg(T a) {
 template <class T>
 T abs(T a) {
   return a < 0 ? neg(a) : a;
-}
-template <class T>
-T min(T a, T b) {
-  return std::min(a, b);
-}
-template <class T>
-T max(T a, T b) {
-  return std::max(a, b);
 }
 template <class T>
 T min_relu(T a, T b) {
@@ -275,8 +264,7 @@ const Decoded* with_carry(Warp& w, const Decoded& d, Mask lanes) {
   const T *a = w.lanes<T>(d.a), *b = w.lanes<T>(d.b), *c = w.lanes<T>(kMultiply == Multiply::none ? d.b : d.c);
   T* out = w.lanes<T>(d.d);
   Mask carry = w.carry;
-  for (Mask m = lanes; m; m &= m - 1) {
-    const int l = std::countr_zero(m);
+  for_each_lane(lanes, [&](int l) {
     const T first = kMultiply == Multiply::none  ? a[l]
                     : kMultiply == Multiply::low ? mul_lo(a[l], b[l])
                                                  : static_cast<T>(mul_hi(static_cast<P>(a[l]), static_cast<P>(b[l])));
@@ -284,7 +272,7 @@ const Decoded* with_carry(Warp& w, const Decoded& d, Mask lanes) {
     const Wide<T> sum = kMinus ? static_cast<Wide<T>>(first) - c[l] - in : static_cast<Wide<T>>(first) + c[l] + in;
     if (kOut) carry = (carry & ~(1u << l)) | static_cast<Mask>(sum >> kBits<T> & 1) << l;
     out[l] = static_cast<T>(sum);
-  }
+  });
   w.carry = carry;
   return &d + 1;
 }

@@ -76,12 +76,7 @@ void each(F&& f) {
   (f.template operator()<T>(), ...);
 }
 
-// f(lane) for the lanes of a mask, in order.
-template <class F>
-VGPU_INLINE void for_each_lane(Mask lanes, F&& f) {
-  for (; lanes; lanes &= lanes - 1) f(std::countr_zero(lanes));
-}
-// The same, in any order: where all lanes take part the compiler vectorises the loop.
+// for_each_lane in any order: where all lanes take part the compiler vectorises the loop.
 template <class F>
 VGPU_INLINE void for_lanes(Mask lanes, F&& f) {
   if (lanes == kAllLanes) {

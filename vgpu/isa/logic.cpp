@@ -1,22 +1,11 @@
 // Logic, shifts and byte permutation, on bits and on predicates; plain moves.
 #include "isa/lanes.h"
+#include "isa/operators.h"
 #include "isa/table.h"
 
 namespace vgpu::isa::VGPU_TARGET {
 namespace {
 
-template <class T>
-T bit_and(T a, T b) {
-  return a & b;
-}
-template <class T>
-T bit_or(T a, T b) {
-  return a | b;
-}
-template <class T>
-T bit_xor(T a, T b) {
-  return a ^ b;
-}
 template <class T>
 T bit_not(T a) {
   return static_cast<T>(~a);

@@ -339,11 +339,10 @@ const Decoded* isspacep_cta(Warp& w, const Decoded& d, Mask lanes) {
   const uint64_t* a = w.lanes<uint64_t>(d.a);
   Mask& out = w.mask(d.d);
   const uint64_t own = kSharedWindow + (w.block.rank + 1) * kSharedStride;
-  for (Mask m = lanes; m; m &= m - 1) {
-    const int l = std::countr_zero(m);
+  for_each_lane(lanes, [&](int l) {
     const bool is = a[l] - kSharedWindow < kSharedStride || a[l] - own < kSharedStride;
     out = (out & ~(1u << l)) | static_cast<Mask>(is) << l;
-  }
+  });
   return &d + 1;
 }
 bool bind_isspacep_cta(Binder& b) {

@@ -2,6 +2,7 @@
 #include "exec/block.h"
 #include "exec/grid.h"
 #include "isa/lanes.h"
+#include "isa/operators.h"
 #include "isa/table.h"
 
 namespace vgpu::isa::VGPU_TARGET {
@@ -248,22 +249,6 @@ bool bind_redux(Binder& b) {
   return !b.failed();
 }
 
-template <class T>
-T add(T a, T b) {
-  return static_cast<T>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
-}
-template <class T>
-T min(T a, T b) {
-  return b < a ? b : a;
-}
-template <class T>
-T max(T a, T b) {
-  return a < b ? b : a;
-}
-uint32_t bit_and(uint32_t a, uint32_t b) { return a & b; }
-uint32_t bit_or(uint32_t a, uint32_t b) { return a | b; }
-uint32_t bit_xor(uint32_t a, uint32_t b) { return a ^ b; }
-
 }  // namespace
 
 void add_warp(Table& t) {
@@ -287,9 +272,9 @@ void add_warp(Table& t) {
     t.add("redux.sync.min" + name<T>(), bind_redux<T, min<T>>);
     t.add("redux.sync.max" + name<T>(), bind_redux<T, max<T>>);
   });
-  t.add("redux.sync.and.b32", bind_redux<uint32_t, bit_and>);
-  t.add("redux.sync.or.b32", bind_redux<uint32_t, bit_or>);
-  t.add("redux.sync.xor.b32", bind_redux<uint32_t, bit_xor>);
+  t.add("redux.sync.and.b32", bind_redux<uint32_t, bit_and<uint32_t>>);
+  t.add("redux.sync.or.b32", bind_redux<uint32_t, bit_or<uint32_t>>);
+  t.add("redux.sync.xor.b32", bind_redux<uint32_t, bit_xor<uint32_t>>);
 }
 
 }  // namespace vgpu::isa::VGPU_TARGET

@@ -31,8 +31,7 @@ using StreamCallback = void (*)(Stream* stream, Error status, void* data);
 constexpr int kVersion = 13000;  // of runtime and driver
 constexpr int kCpu = -1, kInvalidDevice = -2;
 
-// --- memory
-// ------------------------------------------------------------------------------------------------------------
+// --- memory ------------------------------------------------------------------------------------------------
 
 enum class CopyKind : int { HostToHost, HostToDevice, DeviceToHost, DeviceToDevice, Default };
 enum class MemoryType : int { Unregistered, Host, Device, Managed };
@@ -127,8 +126,7 @@ struct AccessDescription {
   int flags;
 };
 
-// --- launches
-// ----------------------------------------------------------------------------------------------------------
+// --- launches ----------------------------------------------------------------------------------------------
 
 struct FunctionAttributes {
   size_t shared_bytes, constant_bytes, local_bytes;
@@ -193,8 +191,7 @@ struct LaunchConfiguration {
   uint32_t attribute_count;
 };
 
-// --- graphs
-// ------------------------------------------------------------------------------------------------------------
+// --- graphs ------------------------------------------------------------------------------------------------
 
 struct KernelNodeParameters {
   void* function;
@@ -279,8 +276,7 @@ struct UpdateResultInfo {
 enum class CaptureStatus : int { None, Active, Invalidated };
 enum class CaptureMode : int { Global, ThreadLocal, Relaxed };
 
-// --- device
-// ------------------------------------------------------------------------------------------------------------
+// --- device ------------------------------------------------------------------------------------------------
 
 struct DeviceProperties {  // cudaDeviceProp
   char name[256];

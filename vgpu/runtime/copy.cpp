@@ -282,8 +282,7 @@ Error execute(const FillOperation& operation, Stream&) {
   return Error::Success;
 }
 
-// --- copies
-// ------------------------------------------------------------------------------------------------------------
+// --- copies ------------------------------------------------------------------------------------------------
 
 VGPU_API(cudaMemcpy, void* to, const void* from, size_t bytes, CopyKind kind) {
   return call([&] { return copy(linear_copy(to, from, bytes, kind), nullptr); });
@@ -336,8 +335,7 @@ VGPU_API(cudaMemcpyBatchAsync, void* const* to, const void* const* from, const s
   });
 }
 
-// --- variables
-// ---------------------------------------------------------------------------------------------------------
+// --- variables ---------------------------------------------------------------------------------------------
 
 VGPU_API(cudaMemcpyToSymbol, const void* symbol, const void* from, size_t bytes, size_t offset, CopyKind kind) {
   return call([&] { return to_symbol(symbol, from, bytes, offset, kind, nullptr, true); });
@@ -366,8 +364,7 @@ VGPU_API(cudaGetSymbolSize, size_t* result, const void* shadow) {
   });
 }
 
-// --- fills
-// -------------------------------------------------------------------------------------------------------------
+// --- fills -------------------------------------------------------------------------------------------------
 
 VGPU_API(cudaMemset, void* to, int value, size_t bytes) {
   return call([&] { return fill(to, bytes, value, bytes, 1, nullptr); });

@@ -296,8 +296,7 @@ VGPU_API(cudaCtxResetPersistingL2Cache) {
   return call([] { return Error::Success; });
 }
 
-// --- versions, profiler, driver
-// ----------------------------------------------------------------------------------------
+// --- versions, profiler, driver ----------------------------------------------------------------------------
 
 VGPU_API(cudaRuntimeGetVersion, int* version) {
   return call([&] {

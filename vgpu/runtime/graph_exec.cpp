@@ -197,8 +197,7 @@ VGPU_API(cudaGraphNodeGetEnabled, GraphExec* executable, GraphNode* node, unsign
   });
 }
 
-// --- the memory of graphs
-// ----------------------------------------------------------------------------------------------
+// --- the memory of graphs ----------------------------------------------------------------------------------
 
 VGPU_API(cudaDeviceGraphMemTrim, int device) {
   return call([&] { return device ? Error::InvalidDevice : Error::Success; });

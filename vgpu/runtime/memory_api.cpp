@@ -231,8 +231,7 @@ VGPU_API(cudaPointerGetAttributes, PointerAttributes* result, const void* pointe
   });
 }
 
-// --- managed memory
-// ----------------------------------------------------------------------------------------------------
+// --- managed memory ----------------------------------------------------------------------------------------
 
 VGPU_API(cudaMemAdvise, const void* pointer, size_t bytes, MemoryAdvice advice, MemoryLocation location) {
   return call([&] {

@@ -23,8 +23,7 @@ Image& image_of(void** handle) { return *reinterpret_cast<Image*>(handle); }
 
 }  // namespace
 
-// --- images
-// ------------------------------------------------------------------------------------------------------------
+// --- images ------------------------------------------------------------------------------------------------
 
 Error Image::fail(Error code, const std::string& sentence) {
   Context::get().say("a kernel cannot be loaded: " + sentence);
@@ -105,8 +104,7 @@ Error Function::load() {
   return Error::Success;
 }
 
-// --- the registry
-// ------------------------------------------------------------------------------------------------------
+// --- the registry ------------------------------------------------------------------------------------------
 
 Image& Registry::add_image(std::vector<Part> parts, std::string error) {
   return *images_.emplace_back(std::make_unique<Image>(std::move(parts), std::move(error)));
@@ -160,8 +158,7 @@ Error address_of(const Symbol& symbol, const Allocation*& result) {
   return result ? Error::Success : Error::InvalidSymbol;
 }
 
-// --- what the code that nvcc generates calls before main
-// ---------------------------------------------------------------
+// --- what the code that nvcc generates calls before main ---------------------------------------------------
 
 #define VGPU_HIDDEN_API(type, name, ...) extern "C" __attribute__((visibility("default"))) type name(__VA_ARGS__)
 

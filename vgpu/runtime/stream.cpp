@@ -220,8 +220,7 @@ Error refuse_in_capture() {
   return Error::Success;
 }
 
-// --- streams
-// -----------------------------------------------------------------------------------------------------------
+// --- streams -----------------------------------------------------------------------------------------------
 
 VGPU_API(cudaStreamCreate, Stream** result) {
   return call([&] { return make_stream(result, 0, 0); });
@@ -344,8 +343,7 @@ VGPU_API(cudaStreamAttachMemAsync, Stream* stream, void* pointer, size_t, unsign
   });
 }
 
-// --- capture
-// -----------------------------------------------------------------------------------------------------------
+// --- capture -----------------------------------------------------------------------------------------------
 
 VGPU_API(cudaStreamBeginCapture, Stream* stream, CaptureMode mode) {
   return call([&] { return begin_capture(stream, mode, std::make_shared<Graph>(), {}); });
@@ -414,8 +412,7 @@ VGPU_API(cudaThreadExchangeStreamCaptureMode, CaptureMode* mode) {
   });
 }
 
-// --- events
-// ------------------------------------------------------------------------------------------------------------
+// --- events ------------------------------------------------------------------------------------------------
 
 VGPU_API(cudaEventCreate, Event** result) {
   return call([&] { return make_event(result, 0); });

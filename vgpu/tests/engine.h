@@ -95,4 +95,15 @@ inline std::string kernel(const std::string& body, const std::vector<std::string
          ".reg .f32 %f<9>;\n" + body + "\nret;\n}\n";
 }
 
+// The beginning of a body: %rd1 is the address of the thread's place in `out`, of 4 bytes; %r1 the thread of the block.
+inline const char* const kAddress = R"(
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mad.lo.s32 %r4, %r2, %r3, %r1;
+  mul.wide.s32 %rd2, %r4, 4;
+  add.s64 %rd1, %rd0, %rd2;
+)";
+
 }  // namespace vgpu::test

@@ -8,17 +8,6 @@
 namespace vgpu::test {
 namespace {
 
-// out[thread of the grid] at %rd1; %r1 is the thread of the block.
-const char* const kAddress = R"(
-  ld.param.u64 %rd0, [out];
-  mov.u32 %r1, %tid.x;
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mad.lo.s32 %r4, %r2, %r3, %r1;
-  mul.wide.s32 %rd2, %r4, 4;
-  add.s64 %rd1, %rd0, %rd2;
-)";
-
 std::vector<uint32_t> run_grid(const std::string& body, uint32_t blocks, uint32_t threads, uint32_t cluster = 1) {
   Device device(kernel(kAddress + body));
   device.launch.cluster = {cluster, 1, 1};

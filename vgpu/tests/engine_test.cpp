@@ -9,17 +9,6 @@
 namespace vgpu::test {
 namespace {
 
-// Each thread's result goes to out[thread]: %rd1 is its address, %r1 the thread.
-const char* const kAddress = R"(
-  ld.param.u64 %rd0, [out];
-  mov.u32 %r1, %tid.x;
-  mov.u32 %r2, %ctaid.x;
-  mov.u32 %r3, %ntid.x;
-  mad.lo.s32 %r4, %r2, %r3, %r1;
-  mul.wide.s32 %rd2, %r4, 4;
-  add.s64 %rd1, %rd0, %rd2;
-)";
-
 std::vector<int> run_threads(const std::string& body, int threads, Fault::Kind expected = Fault::Kind::none) {
   Device device(kernel(kAddress + body));
   const uint64_t out = device.buffer(std::vector<int>(static_cast<size_t>(threads), -1));

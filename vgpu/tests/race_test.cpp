@@ -381,8 +381,7 @@ TEST(Race, ClusterBarrierOrdersItsBlocks) {
   }
 }
 
-// --- against the plain check
-// ------------------------------------------------------------------------------------------
+// --- against the plain check -------------------------------------------------------------------------------
 
 // Two blocks of two warps. A thread's clock says for each thread how many of its steps happened before.
 class Plain {

@@ -186,8 +186,7 @@ TEST_F(Runtime, HostFunctionsRunInOrderAndMayNotCall) {
   OK(cudaStreamDestroy(stream));
 }
 
-// --- capture and graphs
-// ------------------------------------------------------------------------------------------------
+// --- capture and graphs ------------------------------------------------------------------------------------
 
 class Capture : public Runtime {
  protected:
