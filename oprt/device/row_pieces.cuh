@@ -257,7 +257,7 @@ __device__ __forceinline__ void store_piece_askew(T* to, int skew, int left, boo
   const bool stores = left >= head && (skew == 0 || !first);
   const bool next_stores = skew == 0 || (!last && left >= kCount + head);
   char* const at = reinterpret_cast<char*>(to - skew);
-  if (stores) *reinterpret_cast<uint4*>(at) = make_uint4(word[0], word[1], word[2], word[3]);
+  if (stores) store_word(at, make_uint4(word[0], word[1], word[2], word[3]));
   if (left >= kCount) {
     const auto half_of = [&](int byte) {  // the element of two bytes there
       const uint32_t whole = byte & 8 ? (byte & 4 ? mine[3] : mine[2]) : (byte & 4 ? mine[1] : mine[0]);

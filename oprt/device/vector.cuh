@@ -177,6 +177,10 @@ __device__ __forceinline__ uint4 load_word_once(const void* from) {
   return word;
 }
 
+// One word in one instruction. An assignment of a uint4 becomes four stores of 4 bytes where the compiler has moved
+// code about it (all of rope's and most of the rows' kernels'); the intrinsic stays whole.
+__device__ __forceinline__ void store_word(void* to, const uint4& word) { __stwb(static_cast<uint4*>(to), word); }
+
 template <int kCount, class T>
 __device__ __forceinline__ void load_piece(const T* from, compute_t<T> (&x)[kCount]) {
   load_words<kCount>(from).unpack_to(x);
@@ -185,7 +189,7 @@ template <int kCount, class T>
 __device__ __forceinline__ void store_piece(T* to, const compute_t<T> (&x)[kCount]) {
   const Words<T, kCount> words = pack_words<T>(x);
 #pragma unroll
-  for (int i = 0; i < words.kWords; ++i) reinterpret_cast<uint4*>(to)[i] = words.word[i];
+  for (int i = 0; i < words.kWords; ++i) store_word(to + i * kPieceElements<T>, words.word[i]);
 }
 
 // Elements by which an address lies past a multiple of 16 bytes.

@@ -58,6 +58,21 @@ def test_includes_point_down(path):
     assert not wrong
 
 
+# An assignment through such a pointer may become four stores (oprt/device/vector.cuh).
+WORD_ASSIGNED = r"reinterpret_cast<u?int4\*>\([^;]*\)(\[[^;]*\])? = "
+
+
+@pytest.mark.parametrize("path", [p for p in LIBRARY if p.suffix in {".cu", ".cuh"}], ids=lambda p: p.name)
+def test_words_are_stored_whole(path):
+    assert not re.findall(WORD_ASSIGNED, path.read_text())
+
+
+def test_an_assigned_word_is_found():
+    assert re.search(WORD_ASSIGNED, "if (whole) *reinterpret_cast<uint4*>(to) = word;")
+    assert re.search(WORD_ASSIGNED, "reinterpret_cast<uint4*>(to)[i] = words.word[i];")
+    assert not re.search(WORD_ASSIGNED, "word = *reinterpret_cast<const uint4*>(from);")
+
+
 @pytest.mark.parametrize(
     ("path", "included", "wrong"),
     [

@@ -57,7 +57,7 @@ template <class T>
 __device__ __forceinline__ void store_raw(T* to, const uint4& piece, int64_t present) {
   constexpr int kEach = kPieceElements<T>;
   if (present >= kEach) {
-    *reinterpret_cast<uint4*>(to) = piece;
+    store_word(to, piece);
     return;
   }
   T x[kEach];

@@ -83,8 +83,7 @@ __global__ void __launch_bounds__(kThreads) embedding_whole_pieces(const __grid_
   }
 #pragma unroll
   for (int p = 0; p < kPieces; ++p)
-    if (there[p])
-      *reinterpret_cast<uint4*>(plan.out + at[p][0] + static_cast<int64_t>(piece[p]) * kCount) = words[p].word[0];
+    if (there[p]) store_word(plan.out + at[p][0] + static_cast<int64_t>(piece[p]) * kCount, words[p].word[0]);
 }
 
 // What a row of a bad id is filled with.
