@@ -13,18 +13,8 @@ struct LaunchShape {
   int64_t blocks;   // along x, the only axis that carries data-sized counts
   int threads;      // of a block
   int cluster = 1;  // blocks of a cluster
+  int shared = 0;   // bytes of dynamic shared memory of a block
 };
-
-// Done at create, so that a first execute may be captured into a graph: loads the kernel on the current device. Once
-// per kernel and device (of up to 64).
-inline Status load_kernel(const char* op, const void* kernel, std::atomic<uint64_t>& loaded, int device) {
-  const uint64_t bit = uint64_t{1} << (device % 64);
-  if (loaded.load(std::memory_order_acquire) & bit) return {};
-  cudaFuncAttributes attributes;
-  OPRT_TRY(gpu_status(op, cudaFuncGetAttributes(&attributes, kernel)));
-  loaded.fetch_or(bit, std::memory_order_release);
-  return {};
-}
 
 // An attribute of a device (of up to 64), asked for once.
 template <cudaDeviceAttr kAttribute>
@@ -39,6 +29,23 @@ int device_attribute(int device) {
   return value - 1;
 }
 
+// Done at create, so that a first execute may be captured into a graph: loads the kernel on the current device, and
+// lets it have all shared memory of a multiprocessor where it takes dynamic one. Once per kernel and device (of up to
+// 64).
+inline Status load_kernel(const char* op, const void* kernel, std::atomic<uint64_t>& loaded, int device, bool shared) {
+  const uint64_t bit = uint64_t{1} << (device % 64);
+  if (loaded.load(std::memory_order_acquire) & bit) return {};
+  cudaFuncAttributes attributes;
+  OPRT_TRY(gpu_status(op, cudaFuncGetAttributes(&attributes, kernel)));
+  if (shared) {
+    const int all = device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>(device);
+    OPRT_TRY(gpu_status(op, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                 all - static_cast<int>(attributes.sharedSizeBytes))));
+  }
+  loaded.fetch_or(bit, std::memory_order_release);
+  return {};
+}
+
 // Whether a kernel may be placed while the one before it on the stream still runs: compute capability 9.0 and up. It
 // begins with begin_kernel(), so it touches no memory before the other has ended.
 inline bool overlaps_kernels(int device) { return device_attribute<cudaDevAttrComputeCapabilityMajor>(device) >= 9; }
@@ -50,13 +57,14 @@ Status launch(const char* op, const Call& call, const LaunchShape& shape, Argume
   const DeviceScope scope(call.device);
   OPRT_TRY(gpu_status(op, scope.error()));
   if (preparing_on != kNotPreparing)
-    return load_kernel(op, reinterpret_cast<const void*>(kKernel), loaded, call.device);
+    return load_kernel(op, reinterpret_cast<const void*>(kKernel), loaded, call.device, shape.shared > 0);
 
   if (shape.blocks > INT32_MAX)
     return fail(OPRT_ERR_NOT_SUPPORTED, op, "a grid of " + std::to_string(shape.blocks) + " blocks is too large");
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = static_cast<size_t>(shape.shared);
   config.stream = static_cast<cudaStream_t>(call.stream);
   cudaLaunchAttribute attributes[2] = {};
   config.attrs = attributes;

@@ -2,7 +2,7 @@
 // need not be commutative to the last bit, and every thread gets the same bits.
 //
 //   group     who calls           who takes part                                    the result is valid
-//   Lanes     all of a warp       `width` neighbouring lanes, a power of two        in every lane, its group's
+//   LanesOf   all of a warp       `width` neighbouring lanes, a power of two        in every lane, its group's
 //   Block     all of a block      all of it; warps are a power of two up to 16      in every thread
 //   Column    all of a block      the same lane of every warp, up to 16             in every thread, its column's
 //   cluster   all of a cluster    a value of each block, up to 8                    in every thread
@@ -43,24 +43,30 @@ __device__ __forceinline__ S shuffle_xor(const S& value, int offset) {
 
 template <class S, class Combine>
 __device__ __forceinline__ S reduce_lanes(S value, int width, const Combine& combine) {
-  for (int offset = 1; offset < width; offset *= 2) {
+#pragma unroll
+  for (int offset = 1; offset < kLanes; offset *= 2) {
+    if (offset >= width) break;
     const S other = shuffle_xor(value, offset);
     value = threadIdx.x & offset ? combine(other, value) : combine(value, other);
   }
   return value;
 }
 
-struct Lanes {
-  int width;
+// kWidth: lanes of a row, or 0 where only the launch knows.
+template <int kWidth>
+struct LanesOf {
+  int given;
 
-  __device__ int rank() const { return threadIdx.x % width; }
-  __device__ int size() const { return width; }
-  __device__ int rows() const { return blockDim.x / width; }  // of a block
-  __device__ int row() const { return threadIdx.x / width; }  // of the block's
+  __device__ int width() const { return kWidth > 0 ? kWidth : given; }
+  __device__ int rank() const { return threadIdx.x % width(); }
+  __device__ int size() const { return width(); }
+  __device__ int lanes() const { return width(); }              // of one warp that share a row
+  __device__ int rows() const { return blockDim.x / width(); }  // of a block
+  __device__ int row() const { return threadIdx.x / width(); }  // of the block's
 
   template <class S, class Combine>
   __device__ S across_lanes(const S& value, const Combine& combine) const {
-    return reduce_lanes(value, width, combine);
+    return reduce_lanes(value, width(), combine);
   }
   template <class S, class Combine>
   __device__ S across_warps(const S& value, const Combine&) {
@@ -71,6 +77,7 @@ struct Lanes {
     return across_lanes(value, combine);
   }
 };
+using Lanes = LanesOf<0>;
 
 // Values of a block's threads in shared memory. Two halves take turns: between a read of one half and the next write to
 // it every thread passes the barrier of the other, so each reduction needs one barrier alone.
@@ -88,6 +95,7 @@ struct BlockOf {
 
   __device__ int rank() const { return threadIdx.x; }
   __device__ int size() const { return kThreads > 0 ? kThreads : blockDim.x; }
+  __device__ int lanes() const { return kLanes; }
   __device__ int rows() const { return 1; }
   __device__ int row() const { return 0; }
 
@@ -119,6 +127,7 @@ struct Column {
 
   __device__ int rank() const { return threadIdx.x / kLanes; }
   __device__ int size() const { return blockDim.x / kLanes; }
+  __device__ int lanes() const { return 1; }
   __device__ int rows() const { return kLanes; }
   __device__ int row() const { return threadIdx.x % kLanes; }
 

@@ -1,6 +1,6 @@
 // The row skeleton: statistics of a row, and a map of its elements by them. How rows are spread over threads is
 // device/row_shape.h's table; whatever it says, a row's thread with rank r holds the row's (or part's) pieces
-// r, r + size, r + 2 size, ... in registers.
+// r, r + size, r + 2 size, ..., in shared memory where rows are plain and many, else in registers.
 //
 // An Op is plain data for the kernel's arguments, with
 //
@@ -9,7 +9,7 @@
 //   kMissing         what stands in for elements past the end of a row
 //   Local            what a thread keeps of its own elements
 //   Stat             what is known of a part of a row; members of 4 bytes, 12 bytes at most
-//   local(held, group)        Local of a thread's elements, which it may exchange for what the map is better made of
+//   local(held, group, count)            Local of the `count` elements of the group's lanes of one warp
 //   gather(local, held, group, length)   Stat of the group's part
 //   combine(low, high)        Stat of two parts
 //   map(local, stat)          a functor (x, weights) -> y, from the whole row's Stat
@@ -22,13 +22,30 @@
 
 namespace oprt {
 
-// Rows that a thread holds at once where a row takes few of its registers, and blocks from which on it does. Rows of
-// 128, bf16, against one at a time: 1.2 to 2.4 times as fast at 128 MB, at 1 MB 0.6 to 0.7 times: the code is longer.
+// Rows that a thread holds at once where a row has one piece for each. Rows of 128, bf16, against one at a time: 1.2 to
+// 2.4 times as fast at 128 MB, at 1 MB 0.6 to 0.7 times: the code is longer.
 constexpr int kShortRows = 4;
-constexpr int64_t kShortBlocks = 1024;
+constexpr int64_t kShortBlocks = 1024;  // of sums, from which on they do
 
-// Blocks of kRowThreads, and of kWarpThreads, that a multiprocessor must hold at once: 64 and 80 registers a thread.
+// Threads up to which plain rows are held in registers: the GPU has them all at once, and a call takes as long as its
+// longest chain of latencies, which shared memory would lengthen (256 rows of 4096, bf16: 3.1 us to 2.85).
+constexpr int64_t kFewThreads = int64_t{1} << 17;
+
+// Blocks that a multiprocessor must hold at once: what bounds the registers of a thread.
+//
+//   kRowBlocks    of kRowThreads, rows in registers: 64. In shared memory 40, but 64 where a thread has 8 pieces
+//   (rmsnorm
+//                 of 32,768 bf16 and 16,384 f32: 96 % of a copy's speed rather than 93); clusters 40 (79 to 72 %).
+//   kWarpBlocks   of kWarpThreads: 80; 128 with the weights' registers; in shared memory 40, but 64 with four rows
 constexpr int kRowBlocks = 2, kWarpBlocks = 6;
+template <class H>
+constexpr int kMapRowBlocks = H::kShared                              ? (H::kPieces < 8 ? 3 : 2)
+                              : H::kPieces * H::kCount > kRowElements ? 1
+                                                                      : kRowBlocks;
+template <class H, int kRows>
+constexpr int kMapWarpBlocks = H::kShared  ? (kRows > 1 ? 8 : 12)
+                               : H::kPlain ? 4
+                                           : kWarpBlocks;
 
 template <class Group>
 struct GroupMaker {
@@ -40,7 +57,16 @@ struct GroupMaker {
 
 // ---- kernels: blockIdx.x -> rows (and part of a row), see RowShape ----
 
-// Whole rows, kRows of them a thread: the warp, block and columns paths.
+// What is left to do of a row that is held.
+template <class T, class Op, class Part, class Group, class H>
+__device__ __forceinline__ void map_held_row(const RowPlan<T, Op>& plan, const Part& part, Group& group, H& held) {
+  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
+  const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
+  write_sum(plan, part, held);
+  write_row(plan, part, local, stat, held);
+}
+
+// Whole rows in registers, kRows of them a thread: the warp, block and columns paths.
 template <class T, class Op, class Group, class H, int kRows = 1>
 __device__ __forceinline__ void map_whole_rows(const RowPlan<T, Op>& plan, Group& group) {
   using Part = RowPart<T, Op, Group, H::kPlain>;
@@ -48,33 +74,77 @@ __device__ __forceinline__ void map_whole_rows(const RowPlan<T, Op>& plan, Group
 #pragma unroll
   for (int r = 0; r < kRows; ++r) load_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), held[r]);
 #pragma unroll
+  for (int r = 0; r < kRows; ++r)
+    map_held_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), group, held[r]);
+}
+
+// The same of plain rows in shared memory.
+template <class T, class Op, class Group, class H, int kRows = 1>
+__device__ __forceinline__ void map_shared_rows(const RowPlan<T, Op>& plan, Group& group) {
+  using Part = RowPart<T, Op, Group, true>;
+  extern __shared__ uint4 shared_words[];
+  H held[kRows];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+    begin_shared_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0),
+                     shared_words + r * Op::kInputs * H::kPieces * blockDim.x + threadIdx.x, held[r]);
+  await_shared_words();
+#pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const Part part(plan, group, int64_t{blockIdx.x} * kRows + r, 0);
-    const auto local = plan.op.local(held[r], group);
-    const auto stat = plan.op.gather(local, held[r], group, static_cast<float>(part.length));
-    write_sum(plan, part, held[r]);
-    write_row(plan, part, local, stat, held[r]);
+    end_shared_row<T, Op>(held[r]);
+    map_held_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), group, held[r]);
   }
 }
 
+// A plain row in registers whose weights, of type G, are loaded with it: for few rows, which wait for every load.
+template <class G, class T, class Op, class Group, class H>
+__device__ __forceinline__ void map_row_and_weights(const RowPlan<T, Op>& plan, Group& group) {
+  const RowPart<T, Op, Group, true> part(plan, group, blockIdx.x, 0);
+  H held;
+  load_row(plan, part, held);
+  WeightWords<G, Op, H::kCount, H::kPieces> weights;
+  weights.load(plan, part, 0);
+  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
+  const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
+  write_sum(plan, part, held);
+  write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(local, stat), 0, weights);
+}
+template <class T, class Op, class Group, class H>
+__device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& group) {
+  if constexpr (Op::kWeights > 0 && sizeof(T) < sizeof(float))
+    if (plan.op.weights[0].is_f32) return map_row_and_weights<float, T, Op, Group, H>(plan, group);
+  map_row_and_weights<T, T, Op, Group, H>(plan, group);
+}
+
 template <class T, class Op, class H, int kRows>
-__global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
+__global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<H, kRows>)
     map_warp_rows(const __grid_constant__ RowPlan<T, Op> plan, int lanes) {
   begin_kernel();
-  Lanes group{lanes};
-  map_whole_rows<T, Op, Lanes, H, kRows>(plan, group);
+  LanesOf<H::kPieces * H::kCount == kShortElements ? 0 : kLanes> group{lanes};
+  if constexpr (H::kShared)
+    map_shared_rows<T, Op, decltype(group), H, kRows>(plan, group);
+  else if constexpr (H::kPlain)
+    map_few_rows<T, Op, decltype(group), H>(plan, group);
+  else
+    map_whole_rows<T, Op, decltype(group), H, kRows>(plan, group);
 }
 
 template <class T, class Op, class Group, class H>
-__global__ void __launch_bounds__(kRowThreads, kRowBlocks) map_block_rows(const __grid_constant__ RowPlan<T, Op> plan) {
+__global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<H>)
+    map_block_rows(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
   Group group = GroupMaker<Group>::make();
-  map_whole_rows<T, Op, Group, H>(plan, group);
+  if constexpr (H::kShared)
+    map_shared_rows<T, Op, Group, H>(plan, group);
+  else if constexpr (H::kPlain)
+    map_few_rows<T, Op, Group, H>(plan, group);
+  else
+    map_whole_rows<T, Op, Group, H>(plan, group);
 }
 
 // One row, a part of it in each block of a cluster. Half the threads with twice the elements each were 5 to 8 % slower.
 template <class T, class Op, class H>
-__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
+__global__ void __launch_bounds__(kRowThreads, H::kShared ? 3 : kRowBlocks)
     map_cluster_row(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
   __shared__ typename Op::Stat of_blocks[kMaxClusterBlocks];
@@ -85,8 +155,15 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   const int blocks = cluster.blocks();
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, blockIdx.x / blocks, blockIdx.x % blocks);
   H held;
-  load_row(plan, part, held);
-  const auto local = plan.op.local(held, group);
+  if constexpr (H::kShared) {
+    extern __shared__ uint4 shared_words[];
+    begin_shared_row(plan, part, shared_words + threadIdx.x, held);
+    await_shared_words();
+    end_shared_row<T, Op>(held);
+  } else {
+    load_row(plan, part, held);
+  }
+  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto own = plan.op.gather(local, held, group, static_cast<float>(part.length));
   write_sum(plan, part, held);
   const auto stat = cluster.reduce(own, [&](const auto& low, const auto& high) { return plan.op.combine(low, high); });
@@ -104,7 +181,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, rows_block, static_cast<int64_t>(part_index));
   H held;
   load_row(plan, part, held);
-  const auto local = plan.op.local(held, group);
+  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
   if (part.active && group.rank() == 0)
     stats[static_cast<int64_t>(part_index) * plan.count + rows_block * group.rows() + group.row()] = stat;
@@ -140,7 +217,7 @@ __global__ void __launch_bounds__(kRowThreads, H::kCount > 1 ? kRowBlocks : 1)  
   const int64_t row = rows_block * group.rows() + group.row();
   const auto stat = whole_stat(plan, stats, part.active ? row : 0, group);
   write_sum(plan, part, held);
-  write_row(plan, part, plan.op.local(held, group), stat, held);
+  write_row(plan, part, plan.op.local(held, group, part.template of_lanes<H>(group.lanes())), stat, held);
 }
 
 // ---- the host's side ----
@@ -151,7 +228,7 @@ inline bool has_clusters(int device) { return device_attribute<cudaDevAttrCluste
 inline RowShape shape_of(const Rows& rows, int operands, int64_t element_bytes, int device) {
   bool contiguous = true;
   for (int k = 0; k < operands; ++k) contiguous = contiguous && rows.axis_stride[k] == 1;
-  return row_shape(rows.length, element_bytes, contiguous, has_clusters(device));
+  return map_shape(rows.length, element_bytes, contiguous, has_clusters(device));
 }
 
 constexpr size_t kStatAlignment = 16;
@@ -205,29 +282,70 @@ bool is_plain(const RowPlan<T, Op>& plan, int operands) {
   return plain;
 }
 
-// The paths that plain rows and others share.
+template <class T, int kElements, bool kPlain>
+using InRegisters = Held<kElements / kPieceElements<T>, kPieceElements<T>, kPlain>;
+template <class T, int kElements>
+using InShared = HeldShared<T, kElements / kPieceElements<T>, kPieceElements<T>>;
+
+// Rows in registers: few plain ones, or any.
 template <bool kPlain, class T, class Op>
-Status map_contiguous_rows(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
-  constexpr int kCount = kPieceElements<T>;
-  using Short = Held<kShortElements / kCount, kCount, kPlain>;
-  using Long = Held<kRowElements / kCount, kCount, kPlain>;
-  const int64_t blocks = plan.count * shape.parts;
+Status map_in_registers(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
   if (shape.path == RowPath::kWarp) {
-    const int64_t rows = shape.threads / shape.lanes, each = blocks_for(plan.count, rows);
-    if (!shape.short_row)
-      return launch<map_warp_rows<T, Op, Long, 1>>(name, call, {each, shape.threads}, plan, shape.lanes);
-    if constexpr (kPlain) {
-      if (each > kShortBlocks || preparing_on != kNotPreparing) {
-        const Status status = launch<map_warp_rows<T, Op, Short, kShortRows>>(
-            name, call, {blocks_for(plan.count, rows * kShortRows), shape.threads}, plan, shape.lanes);
-        if (preparing_on == kNotPreparing || !status.ok()) return status;
-      }
-    }
-    return launch<map_warp_rows<T, Op, Short, 1>>(name, call, {each, shape.threads}, plan, shape.lanes);
+    const LaunchShape grid = {blocks_for(plan.count, shape.threads / shape.lanes), shape.threads};
+    if (shape.elements == kShortElements)
+      return launch<map_warp_rows<T, Op, InRegisters<T, kShortElements, kPlain>, 1>>(name, call, grid, plan,
+                                                                                     shape.lanes);
+    constexpr int kElements = kPlain && sizeof(T) > 2 ? 16 : kRowElements;  // f32 rows have no more here
+    return launch<map_warp_rows<T, Op, InRegisters<T, kElements, kPlain>, 1>>(name, call, grid, plan, shape.lanes);
   }
-  if (shape.path == RowPath::kBlock)
-    return launch<map_block_rows<T, Op, Block, Long>>(name, call, {blocks, shape.threads}, plan);
-  return launch<map_cluster_row<T, Op, Long>>(name, call, {blocks, shape.threads, static_cast<int>(shape.parts)}, plan);
+  const LaunchShape grid = {plan.count * shape.parts, shape.threads, static_cast<int>(shape.parts)};
+  if constexpr (!kPlain) {
+    if (shape.path == RowPath::kCluster)
+      return launch<map_cluster_row<T, Op, InRegisters<T, kRowElements, false>>>(name, call, grid, plan);
+    if (shape.elements == 32)
+      return launch<map_block_rows<T, Op, Block, InRegisters<T, 32, false>>>(name, call, grid, plan);
+    if constexpr (sizeof(T) == 2)
+      if (shape.elements == 64)
+        return launch<map_block_rows<T, Op, Block, InRegisters<T, 64, false>>>(name, call, grid, plan);
+  }
+  return launch<map_block_rows<T, Op, Block, InRegisters<T, 16, kPlain>>>(name, call, grid, plan);
+}
+
+// Plain rows in shared memory.
+template <class T, class Op>
+Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
+  const int rows = shape.elements == kShortElements ? kShortRows : 1;  // a thread's
+  const int bytes = rows * Op::kInputs * shape.threads * shape.elements * static_cast<int>(sizeof(T));
+  if (shape.path == RowPath::kWarp) {
+    const LaunchShape grid = {blocks_for(plan.count, shape.threads / shape.lanes * rows), shape.threads, 1, bytes};
+    if (shape.elements == kShortElements)
+      return launch<map_warp_rows<T, Op, InShared<T, kShortElements>, kShortRows>>(name, call, grid, plan, shape.lanes);
+    if constexpr (sizeof(T) == 2) {
+      if (shape.elements == 24)
+        return launch<map_warp_rows<T, Op, InShared<T, 24>, 1>>(name, call, grid, plan, shape.lanes);
+      if (shape.elements == 32)
+        return launch<map_warp_rows<T, Op, InShared<T, 32>, 1>>(name, call, grid, plan, shape.lanes);
+    }
+    return launch<map_warp_rows<T, Op, InShared<T, 16>, 1>>(name, call, grid, plan, shape.lanes);
+  }
+  const LaunchShape grid = {plan.count * shape.parts, shape.threads, static_cast<int>(shape.parts), bytes};
+  if (shape.path == RowPath::kCluster) return launch<map_cluster_row<T, Op, InShared<T, 32>>>(name, call, grid, plan);
+  if constexpr (sizeof(T) == 2)
+    if (shape.elements == 64) return launch<map_block_rows<T, Op, Block, InShared<T, 64>>>(name, call, grid, plan);
+  if (shape.elements == 32) return launch<map_block_rows<T, Op, Block, InShared<T, 32>>>(name, call, grid, plan);
+  return launch<map_block_rows<T, Op, Block, InShared<T, 16>>>(name, call, grid, plan);
+}
+
+// The warp, block and cluster paths. At create every kernel that a call may take is loaded.
+template <class T, class Op>
+Status map_contiguous_rows(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
+  const bool preparing = preparing_on != kNotPreparing, plain = is_plain(plan, RowPlan<T, Op>::kOperands);
+  const bool warp = shape.path == RowPath::kWarp, block = shape.path == RowPath::kBlock && shape.elements == 16;
+  const bool few = (warp || block) && plan.count * (warp ? shape.lanes : shape.threads) <= kFewThreads;
+  if (plain || preparing)
+    OPRT_TRY(few ? map_in_registers<true>(name, shape, plan, call) : map_in_shared(name, shape, plan, call));
+  if (!plain || preparing) return map_in_registers<false>(name, shape, plan, call);
+  return {};
 }
 
 // Op over all rows, in one or two launches.
@@ -243,12 +361,7 @@ Status map_rows(const char* name, const Rows& rows, const Call& call, const Op& 
   switch (shape.path) {
     case RowPath::kWarp:
     case RowPath::kBlock:
-    case RowPath::kCluster: {
-      const bool preparing = preparing_on != kNotPreparing, plain = is_plain(plan, RowPlan<T, Op>::kOperands);
-      if (plain || preparing) OPRT_TRY((map_contiguous_rows<true>(name, shape, plan, call)));
-      if (!plain || preparing) OPRT_TRY((map_contiguous_rows<false>(name, shape, plan, call)));
-      return {};
-    }
+    case RowPath::kCluster: return map_contiguous_rows(name, shape, plan, call);
     case RowPath::kSplit:
       OPRT_TRY((launch<row_part_stats<T, Op, Block, Long>>(name, call, {plan.count * shape.parts, shape.threads}, plan,
                                                            stats)));

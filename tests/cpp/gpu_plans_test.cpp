@@ -120,8 +120,7 @@ TEST(LoopPath, RowsAreAlignedWhereEveryStrideIs) {
 }
 
 // Every element of a row has a thread that holds it, and no thread holds more than its registers do.
-void expect_covers(int64_t length, int64_t element_bytes, bool contiguous, bool clusters) {
-  const RowShape s = row_shape(length, element_bytes, contiguous, clusters);
+void expect_covers(const RowShape& s, int64_t length, int64_t element_bytes, bool contiguous, bool clusters) {
   SCOPED_TRACE(testing::Message() << length << " elements of " << element_bytes << " bytes, contiguous " << contiguous
                                   << ", clusters " << clusters);
   const int64_t piece = contiguous ? 16 / element_bytes : 1;
@@ -130,8 +129,8 @@ void expect_covers(int64_t length, int64_t element_bytes, bool contiguous, bool 
   ASSERT_LT((s.parts - 1) * s.part_length, std::max<int64_t>(length, 1)) << "a part without elements";
   const bool warp = s.path == RowPath::kWarp;
   const int64_t sharing = warp ? s.lanes : contiguous ? s.threads : s.threads / kRowLanes;
-  const int64_t held = s.short_row ? kShortElements : kRowElements;
-  ASSERT_GE(sharing * (held / piece) * piece, s.part_length);
+  ASSERT_EQ(s.short_row, s.elements == kShortElements);
+  ASSERT_GE(sharing * (s.elements / piece) * piece, s.part_length);
   ASSERT_EQ(s.threads % kRowLanes, 0);
   ASSERT_LE(s.threads, kRowThreads);
   ASSERT_EQ(sharing & (sharing - 1), 0) << "groups are powers of two";
@@ -153,7 +152,10 @@ TEST(RowShape, CoversEveryLength) {
   for (int64_t n : lengths)
     for (int64_t bytes : {2, 4})
       for (bool contiguous : {false, true})
-        for (bool clusters : {false, true}) expect_covers(n, bytes, contiguous, clusters);
+        for (bool clusters : {false, true}) {
+          expect_covers(row_shape(n, bytes, contiguous, clusters), n, bytes, contiguous, clusters);
+          expect_covers(map_shape(n, bytes, contiguous, clusters), n, bytes, contiguous, clusters);
+        }
 }
 
 TEST(RowShape, ClimbsItsLadder) {
@@ -173,6 +175,27 @@ TEST(RowShape, ClimbsItsLadder) {
   EXPECT_EQ(path(16385, false), RowPath::kSplit);
   EXPECT_EQ(row_shape(512, 4, false, true).path, RowPath::kColumns);
   EXPECT_EQ(row_shape(513, 4, false, true).path, RowPath::kSplitColumns);
+}
+
+TEST(RowShape, OfHeldRowsClimbsAnother) {
+  const auto shape = [](int64_t n, int64_t bytes) { return map_shape(n, bytes, true, true); };
+  EXPECT_EQ(shape(128, 2).elements, 8);
+  EXPECT_EQ(shape(128, 2).lanes, 16);
+  EXPECT_EQ(shape(512, 2).elements, 16);
+  EXPECT_EQ(shape(768, 2).elements, 24);
+  EXPECT_EQ(shape(1024, 2).elements, 32);
+  EXPECT_EQ(shape(512, 4).path, RowPath::kWarp);
+  EXPECT_EQ(shape(513, 4).path, RowPath::kBlock);
+  EXPECT_EQ(shape(1024, 4).threads, 64);
+  EXPECT_EQ(shape(4096, 2).threads, 256);
+  EXPECT_EQ(shape(8192, 2).threads, 256);
+  EXPECT_EQ(shape(8192, 4).threads, 512);
+  EXPECT_EQ(shape(16384, 4).elements, 32);
+  EXPECT_EQ(shape(16385, 4).path, RowPath::kCluster);
+  EXPECT_EQ(shape(32768, 2).path, RowPath::kBlock);
+  EXPECT_EQ(shape(32768, 2).elements, 64);
+  EXPECT_EQ(shape(32769, 2).path, RowPath::kCluster);
+  EXPECT_EQ(shape(131073, 2).path, RowPath::kSplit);
 }
 
 }  // namespace

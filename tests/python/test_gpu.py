@@ -203,6 +203,26 @@ def placed(values, dtype, offset):
     return view
 
 
+@pytest.mark.parametrize("op", ["softmax", "rmsnorm", "layernorm", "add_rmsnorm"])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_a_row_has_its_bits_however_it_is_held(op, dtype):
+    """Alone, where a row stays in registers; beside so many that rows lie in shared memory; and at an odd address."""
+    rng = np.random.default_rng(6)
+    weights_of = {"softmax": 0, "rmsnorm": 1, "layernorm": 2, "add_rmsnorm": 1}[op]
+    for n in (64, 512, 768, 1024, 1536, 4096, 8192, 16_384, 32_768, 40_000, 131_072):
+        many = 2 if n > 4096 else (1 << 17) // min(32, n // 8) + 1
+        rows = [rng.standard_normal((1, n)).astype(dtype) for _ in range(2 if op == "add_rmsnorm" else 1)]
+        for kind in {dtype, np.float32}:
+            weights = [rng.standard_normal(n).astype(kind) for _ in range(weights_of)]
+            found = []
+            for count, offset in ((1, 0), (many, 0), (1, 1), (2, 3)):
+                ins = [placed(np.repeat(row, count, axis=0), dtype, offset) for row in rows]
+                outs = [placed(np.zeros((count, n)), dtype, offset) for _ in rows]
+                run(op, outs, [*ins, *weights])
+                found += [out[[0, -1]].tobytes() for out in outs]
+            assert len(set(found)) == len(rows), n
+
+
 @pytest.mark.parametrize("algorithm", ["library", "auto", "tiled"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("odd", ["out", "a", "b", "bias"])

@@ -1,5 +1,5 @@
-// layernorm on the GPU: an Op on the row skeleton. The mean comes first, then the squares of the row in registers about
-// it; parts of a row are put together from their means and squares.
+// layernorm on the GPU: an Op on the row skeleton. The lanes of a warp find their mean first, then the squares about
+// it; warps and parts of a row are put together from their means and squares, in one exchange.
 #include "oprt/device/rows.cuh"
 #include "oprt/ops/layernorm/layernorm_plan.h"
 
@@ -15,31 +15,31 @@ struct Moments {
 struct Layernorm {
   static constexpr int kInputs = 1, kWeights = 2;
   static constexpr float kMissing = 0.0f;
-  struct Local {
-    float sum;
-  };
+  using Local = Moments;
   using Stat = Moments;
 
   RowWeight weights[kWeights];  // gamma, beta
   float length, eps;
 
   template <class H, class Group>
-  __device__ Local local(const H& held, Group&) const {
-    return {held.sum([](float x) { return x; })};
+  __device__ Local local(const H& held, Group& group, int lanes_count) const {
+    const float count = static_cast<float>(lanes_count), sum = held.sum([](float x) { return x; });
+    const float mean = group.across_lanes(sum, Sum()) / (lanes_count > 0 ? count : 1.0f);
+    const float squares = held.squares([mean](float x, bool there) { return there ? x - mean : 0.0f; });
+    return {count, mean, group.across_lanes(squares, Sum())};
   }
 
   template <class H, class Group>
-  __device__ Stat gather(const Local& local, const H& held, Group& group, float count) const {
-    const float mean = group.reduce(local.sum, Sum()) / count;
-    const float squares = held.squares([mean](float x, bool there) { return there ? x - mean : 0.0f; });
-    return {count, mean, group.reduce(squares, Sum())};
+  __device__ Stat gather(const Local& local, const H&, Group& group, float) const {
+    return group.across_warps(local, [this](const Stat& low, const Stat& high) { return combine(low, high); });
   }
 
   // Chan, Golub, LeVeque: Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
   __device__ Stat combine(const Stat& low, const Stat& high) const {
     if (low.count == 0.0f) return high;
     if (high.count == 0.0f) return low;
-    const float count = low.count + high.count, share = high.count / count, apart = high.mean - low.mean;
+    const float count = low.count + high.count, apart = high.mean - low.mean;
+    const float share = low.count == high.count ? 0.5f : __fdividef(high.count, count);
     return {count, low.mean + apart * share, low.squares + high.squares + apart * apart * low.count * share};
   }
 

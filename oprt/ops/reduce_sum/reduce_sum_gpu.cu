@@ -14,7 +14,7 @@ struct RowSum {
   using Stat = SumStat;
 
   template <class H, class Group>
-  __device__ Local local(const H& held, Group&) const {
+  __device__ Local local(const H& held, Group&, int = 0) const {
     return {held.sum([](float x) { return x; })};
   }
   template <class H, class Group>

@@ -1,8 +1,8 @@
 // softmax on the GPU: an Op on the row skeleton.
 //
-// m is the largest element of a row's lanes of one warp, and a thread keeps e = exp(x - m) of its elements in
-// registers. The pairs (m, sum of e) are exchanged once between warps and blocks, and e is scaled by exp(m - max) /
-// sum: one exponential an element, one exchange.
+// m is the largest element of a row's lanes of one warp. The pairs (m, sum of exp(x - m)) are exchanged once between
+// warps and blocks, and exp(x - m) is scaled by exp(m - max) / sum. It is computed twice: registers that would keep it
+// are better spent on more rows at a time (97 to 100 % of a copy's speed from 128 MB on; kept: 92 to 95).
 #include <cmath>
 
 #include "oprt/device/activations.cuh"
@@ -30,19 +30,9 @@ struct Softmax {
   using Stat = SoftmaxStat;
 
   template <class H, class Group>
-  __device__ Local local(H& held, Group& group) const {
-    float max = -INFINITY;
-#pragma unroll
-    for (int p = 0; p < H::kPieces; ++p)
-#pragma unroll
-      for (int i = 0; i < H::kCount; ++i) max = fmaxf(max, held.x[p][i]);
-    max = group.across_lanes(max, Max());
-    const float m = shift(max);
-#pragma unroll
-    for (int p = 0; p < H::kPieces; ++p)
-#pragma unroll
-      for (int i = 0; i < H::kCount; ++i) held.x[p][i] = exponential<T>(held.x[p][i] - m);
-    return {max, held.sum([](float e) { return e; })};
+  __device__ Local local(const H& held, Group& group, int) const {
+    const float max = group.across_lanes(held.largest(), Max()), m = shift(max);
+    return {max, held.sum([m](float x) { return exponential<T>(x - m); })};
   }
 
   template <class H, class Group>
@@ -57,11 +47,11 @@ struct Softmax {
   }
 
   struct Map {
-    float scale;
-    __device__ float operator()(float e) const { return e * scale; }
+    float m, scale;
+    __device__ float operator()(float x) const { return exponential<T>(x - m) * scale; }
   };
   __device__ Map map(const Local& local, const Stat& stat) const {
-    return {exponential<T>(local.max - shift(stat.max)) / stat.sum};
+    return {shift(local.max), exponential<T>(local.max - shift(stat.max)) / stat.sum};
   }
 };
 
