@@ -1,6 +1,7 @@
 // What is done once and then kept (a counter, a pool, a library's handle) may be asked for first while a stream is
-// being captured into a graph. It is no part of the graph, and allocations are refused to a thread during a capture
-// unless it says that it knows.
+// being captured into a graph, and a pool's books are kept then too. It is no part of the graph; but during a capture
+// CUDA refuses a thread such calls, cudaMalloc and cudaMemPoolGetAttribute among them, and gives the capture up, unless
+// the thread says that it knows.
 #pragma once
 
 #include "oprt/device/gpu.h"

@@ -9,6 +9,7 @@
 #include "oprt/core/text.h"
 #include "oprt/device/gpu.h"
 #include "oprt/runtime/driver.h"
+#include "oprt/runtime/gpu_capture.h"
 #include "oprt/runtime/gpu_pool.h"
 
 namespace oprt {
@@ -35,11 +36,13 @@ const Devices& devices() {
 
 cudaStream_t native(oprt_stream_t stream) { return static_cast<cudaStream_t>(stream); }
 
-// Runs a sequence of runtime calls with a device current; the first that fails ends it.
+// Runs a sequence of runtime calls with a device current; the first that fails ends it. A capture that goes on lives
+// through them.
 template <class Body>
 Status on_device(const char* what, int32_t index, Body&& body) {
   const DeviceScope scope(index);
   OPRT_TRY(gpu_status(what, scope.error()));
+  const OutsideCapture outside;
   return gpu_status(what, body());
 }
 

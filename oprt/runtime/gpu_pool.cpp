@@ -45,6 +45,7 @@ class GpuPool final : public oprt_memory_pool {
     if (limit_ && bytes > limit_) return out_of_memory(bytes);
     const DeviceScope scope(device.index);
     OPRT_TRY(gpu_status("memory_pool_alloc", scope.error()));
+    const OutsideCapture outside;  // what is allocated on a captured stream is the graph's all the same
     const uint64_t reserved = attribute(cudaMemPoolAttrReservedMemCurrent);
     void* block = nullptr;
     cudaError_t error = cudaMallocFromPoolAsync(&block, bytes, pool_, static_cast<cudaStream_t>(stream));
@@ -78,6 +79,7 @@ class GpuPool final : public oprt_memory_pool {
     if (found == blocks_.end()) return not_a_block("memory_pool_free", data);
     const DeviceScope scope(device.index);
     OPRT_TRY(gpu_status("memory_pool_free", scope.error()));
+    const OutsideCapture outside;
     for (const oprt_stream_t other : found->second.streams)
       if (other != stream) OPRT_TRY(order(other, stream));
     OPRT_TRY(gpu_status("memory_pool_free", cudaFreeAsync(data, static_cast<cudaStream_t>(stream))));
@@ -106,6 +108,7 @@ class GpuPool final : public oprt_memory_pool {
 
   Status set_release_threshold(uint64_t bytes) override {
     std::lock_guard lock(mutex_);
+    const OutsideCapture outside;
     return gpu_status("memory_pool_set_release_threshold",
                       cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &bytes));
   }
@@ -129,6 +132,7 @@ class GpuPool final : public oprt_memory_pool {
   };
 
   uint64_t attribute(cudaMemPoolAttr which) const {
+    const OutsideCapture outside;
     uint64_t value = 0;
     if (cudaMemPoolGetAttribute(pool_, which, &value) != cudaSuccess) cudaGetLastError();
     return value;

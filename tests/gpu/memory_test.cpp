@@ -321,6 +321,34 @@ TEST_F(Memory, OfAPoolIsFreedWithoutAnEvent) {
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
+// What a first call needs is had while its stream is captured: pools and memory, their books and their end.
+TEST_F(Memory, MayBeAskedForDuringACapture) {
+  constexpr size_t kBytes = 1000;
+  const Device device(kGpu);
+  const Stream stream(device);
+  const auto native = static_cast<cudaStream_t>(stream.c());
+  ASSERT_EQ(cudaStreamBeginCapture(native, cudaStreamCaptureModeGlobal), cudaSuccess);
+  MemoryPool pool(device);
+  {
+    DeviceBuffer block = pool.allocate(kBytes, stream);
+    block.zero(stream);
+    EXPECT_GT(pool.stats().used_bytes, 0u);
+    const DeviceBuffer plain(kBytes, device);
+    const PinnedBuffer pinned(kBytes, device);
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    ASSERT_EQ(cudaStreamIsCapturing(native, &status), cudaSuccess);
+    EXPECT_EQ(status, cudaStreamCaptureStatusActive);
+  }
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(native, &graph), cudaSuccess);
+  cudaGraphExec_t replay = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(cudaGraphLaunch(replay, native), cudaSuccess);
+  stream.synchronize();
+  cudaGraphExecDestroy(replay);
+  cudaGraphDestroy(graph);
+}
+
 // C37: pinned memory that is freed while a copy still reads it is not the next owner's before that copy is done.
 TEST_F(Memory, PinnedWaitsForItsCopy) {
   constexpr size_t kBytes = size_t{1} << 20;
