@@ -33,10 +33,11 @@ constexpr int64_t kFewThreads = int64_t{1} << 17;
 
 // Blocks that a multiprocessor must hold at once: what bounds the registers of a thread.
 //
-//   kRowBlocks    of kRowThreads, rows in registers: 64. In shared memory 40, but 64 where a thread has 8 pieces
-//   (rmsnorm
-//                 of 32,768 bf16 and 16,384 f32: 96 % of a copy's speed rather than 93); clusters 40 (79 to 72 %).
-//   kWarpBlocks   of kWarpThreads: 80; 128 with the weights' registers; in shared memory 40, but 64 with four rows
+//   kRowBlocks    of kRowThreads, rows in registers: 64
+//   kWarpBlocks   of kWarpThreads, the same: 80, but 128 where the weights are in registers too
+//
+// Rows in shared memory: 40, but 64 where a thread has 8 pieces (rmsnorm of 32,768 bf16 or 16,384 f32: 96 % of a copy's
+// speed, with 40 registers 93) or four rows; in clusters 40 (79 %, with 64 72).
 constexpr int kRowBlocks = 2, kWarpBlocks = 6;
 template <class H>
 constexpr int kMapRowBlocks = H::kShared                              ? (H::kPieces < 8 ? 3 : 2)
