@@ -129,6 +129,10 @@ def cases(d):
                 d.tensor((70, 30)), d.tensor((30, 50)), d.tensor(50), activation=activation, algorithm=algorithm
             )
             yield Case(f"{activation}, {algorithm}", call, layouts=("contiguous", "transposed", "negative"))
+    # Enough tiles of 128 x 128 for every multiprocessor of a GPU; rows at 16-byte addresses, and not.
+    for m, n, k in ((129, 72, 40), (130, 67, 37)):
+        name, layouts = f"70 of {m}x{n}x{k}", ("contiguous", "transposed", "negative")
+        yield whole(name, d, (70, m, k), (70, k, n), "tiled", layouts=layouts)
     for m, n, k in ((13, 15, 21), (16, 16, 16), (17, 241, 1)):  # 4095 to 4097 products: from here on the library
         yield whole(f"switch, {m}x{n}x{k}", d, (m, k), (k, n), "auto")
     for n in (2047, 2048, 2049):  # about 2^22 products: from here on the library multiplies f32 rows

@@ -7,12 +7,23 @@ namespace {
 
 enum Strategy { kNaive, kTiled, kTensorCores, kLibrary };
 
+// A factor's lines or steps lie side by side, and its runs of them start at multiples of 16 bytes, in every product.
+bool has_aligned_runs(const MatmulPlan& p, const Call& call, int operand, int64_t lines, int64_t line_stride,
+                      int64_t step_stride) {
+  const int64_t bytes = size_of(p.dtype);
+  const bool steps = step_stride == 1;
+  const int64_t runs = steps ? lines : p.k, run_stride = steps ? line_stride : step_stride;
+  const char* data = static_cast<const char*>(call.data[operand]) + p.batch.offset[operand] * bytes;
+  return (steps || line_stride == 1) && (runs == 1 || run_stride * bytes % kPieceBytes == 0) &&
+         rows_aligned(p.batch, operand, data, bytes, p.batch.rank);
+}
+
 template <class T>
-Matrices<T> matrices(const MatmulPlan& p, const Call& call, int64_t each) {
+Matrices<T> matrices(const MatmulPlan& p, const Call& call, int64_t rows, int64_t columns) {
   const Loop batch = loop_of(p.batch, {0, p.a_operand, p.b_operand});
   return {Nest<uint64_t, 3>(batch, batch.rank),
-          Divider<uint64_t>(blocks_for(p.n, each)),
-          Divider<uint64_t>(blocks_for(p.m, each)),
+          Divider<uint64_t>(blocks_for(p.n, columns)),
+          Divider<uint64_t>(blocks_for(p.m, rows)),
           p.m,
           p.n,
           p.k,
@@ -21,10 +32,30 @@ Matrices<T> matrices(const MatmulPlan& p, const Call& call, int64_t each) {
           p.b,
           p.bias,
           p.activation,
+          has_aligned_runs(p, call, p.a_operand, p.m, p.a.row, p.a.column),
+          has_aligned_runs(p, call, p.b_operand, p.n, p.b.column, p.b.row),
           first<T>(call, p.batch, 0),
           first<const T>(call, p.batch, p.a_operand),
           first<const T>(call, p.batch, p.b_operand),
           p.has_bias ? static_cast<const T*>(call.data[3]) : nullptr};
+}
+
+template <class Tile>
+int64_t tiles(const MatmulPlan& p) {
+  return blocks_for(p.m, Tile::kRows) * blocks_for(p.n, Tile::kColumns) * p.batch.count;
+}
+
+// Larger tiles read less, where there are enough of them to keep every multiprocessor busy and none is mostly empty.
+template <class Tile>
+bool is_worth(const MatmulPlan& p, int device) {
+  return 2 * p.m > Tile::kRows && 2 * p.n > Tile::kColumns &&
+         tiles<Tile>(p) >= device_attribute<cudaDevAttrMultiProcessorCount>(device);
+}
+
+template <auto kKernel, class T, class Tile>
+Status launch_tiles(const MatmulPlan& p, const Call& call) {
+  return launch<kKernel>("matmul", call, {tiles<Tile>(p), Tile::kThreads, 1, Tile::kBytes},
+                         matrices<T>(p, call, Tile::kRows, Tile::kColumns));
 }
 
 Status run_naive(const MatmulPlan& p, const Call& call) {
@@ -32,23 +63,61 @@ Status run_naive(const MatmulPlan& p, const Call& call) {
     using T = decltype(t);
     const int64_t count = p.m * p.n * p.batch.count;
     return launch<matmul_naive<T>>("matmul", call, {blocks_for(count, kNaiveThreads), kNaiveThreads},
-                                   matrices<T>(p, call, 1), static_cast<uint64_t>(count));
+                                   matrices<T>(p, call, 1, 1), static_cast<uint64_t>(count));
   });
 }
 
-int64_t tiles(const MatmulPlan& p) { return blocks_for(p.m, kTile) * blocks_for(p.n, kTile) * p.batch.count; }
+// TFLOP/s on an H200, where cuBLAS reaches 51 at 4096^3 and 35 at 1024^3:
+//   4096^3   128 x 128, depth 16, 8 by 16 a thread      42.0
+//            the same, 16 by 8 a thread                 41.8
+//            the same, 8 by 8 a thread                  40.9
+//            128 x 256, depth 8, 8 by 16                43.1, but of such large tiles smaller products have too few
+//            128 x 128, depth 8, 8 by 16                37.1
+//   1024^3   64 x 64, depth 16, 8 by 4 or 8 by 8        28.4, 28.7
+//            128 x 128, depth 16, 8 by 8                18.0
+using LargePlainTile = PlainTile<128, 128, 16, 8, 16, 3, 2>;
+using SmallPlainTile = PlainTile<64, 64, 16, 8, 4, 3, 4>;
 
 Status run_tiled(const MatmulPlan& p, const Call& call) {
   return with_float(p.dtype, [&](auto t) {
     using T = decltype(t);
-    return launch<matmul_tiled<T>>("matmul", call, {tiles(p), kTiledThreads}, matrices<T>(p, call, kTile));
+    if (is_worth<LargePlainTile>(p, call.device))
+      return launch_tiles<matmul_tiled<T, LargePlainTile>, T, LargePlainTile>(p, call);
+    return launch_tiles<matmul_tiled<T, SmallPlainTile>, T, SmallPlainTile>(p, call);
   });
+}
+
+// TFLOP/s on an H200, bf16, where cuBLAS, by wgmma, reaches 797 at 4096^3, 362 at 1024^3, 42 at 16 x 4096 x 4096:
+//   4096^3             128 x 128, depth 64, warps of 64 x 64, 3 stages     306
+//                      the same, warps of 64 x 32                          294
+//                      the same, depth 32, 3 or 4 stages                   267
+//                      128 x 256, depth 32, 5 stages                       270
+//   1024^3             64 x 64, depth 64, warps of 32 x 32, 4 stages       140; 6 stages 139
+//                      128 x 128                                            77
+//   16 x 4096 x 4096   16 x 32, depth 256, warps of 16 x 16, 4 stages       36.4
+//                      the same, depth 128, 5 or 8 stages                   32
+//                      64 x 64                                              14
+// Fragments loaded a step ahead by hand: 277 with depth 32, 270 with depth 64, 300 with 128 x 256.
+using LargeTensorTile = TensorTile<128, 128, 64, 64, 64, 3>;
+using SmallTensorTile = TensorTile<64, 64, 64, 32, 32, 4>;
+using ThinTensorTile = TensorTile<16, 32, 256, 16, 16, 4>;
+
+// The way that shared memory keeps a factor: steps innermost, except where lines lie side by side.
+template <class T, class Tile>
+Status run_tensor_tiles(const MatmulPlan& p, const Call& call) {
+  const bool a_steps = p.a.row != 1 || p.a.column == 1, b_steps = p.b.column != 1 || p.b.row == 1;
+  if (a_steps && b_steps) return launch_tiles<matmul_tensor_cores<T, Tile, true, true>, T, Tile>(p, call);
+  if (a_steps) return launch_tiles<matmul_tensor_cores<T, Tile, true, false>, T, Tile>(p, call);
+  if (b_steps) return launch_tiles<matmul_tensor_cores<T, Tile, false, true>, T, Tile>(p, call);
+  return launch_tiles<matmul_tensor_cores<T, Tile, false, false>, T, Tile>(p, call);
 }
 
 Status run_tensor_cores(const MatmulPlan& p, const Call& call) {
   const auto run = [&](auto t) {
     using T = decltype(t);
-    return launch<matmul_tensor_cores<T>>("matmul", call, {tiles(p), kTensorThreads}, matrices<T>(p, call, kTile));
+    if (p.m <= ThinTensorTile::kRows) return run_tensor_tiles<T, ThinTensorTile>(p, call);
+    if (is_worth<LargeTensorTile>(p, call.device)) return run_tensor_tiles<T, LargeTensorTile>(p, call);
+    return run_tensor_tiles<T, SmallTensorTile>(p, call);
   };
   return p.dtype == OPRT_DTYPE_F16 ? run(f16{}) : run(bf16{});
 }
@@ -73,7 +142,7 @@ Status run_library(const MatmulPlan& p, const Call& call) {
     using T = decltype(t);
     const int64_t count = p.m * p.n * p.batch.count;
     return launch<matmul_finish<T>>("matmul", call, {blocks_for(count, kNaiveThreads), kNaiveThreads},
-                                    matrices<T>(p, call, 1), static_cast<uint64_t>(count),
+                                    matrices<T>(p, call, 1, 1), static_cast<uint64_t>(count),
                                     static_cast<const float*>(workspace));
   });
 }
