@@ -6,12 +6,11 @@
 // other thread reads it.
 #pragma once
 
-#include <algorithm>
-#include <type_traits>
-
 #include "oprt/core/elementwise.h"
+#include "oprt/device/functor.cuh"
 #include "oprt/device/launch.cuh"
 #include "oprt/device/nest.h"
+#include "oprt/device/transpose.cuh"
 #include "oprt/device/vector.cuh"
 
 namespace oprt {
@@ -20,62 +19,31 @@ constexpr int kElementwiseThreads = 256;
 // Blocks that a multiprocessor must hold at once: all it can, with 32 registers a thread.
 constexpr int kElementwiseBlocks = kMultiprocessorThreads / kElementwiseThreads;
 
-// Pieces that a thread of a contiguous loop loads before it uses the first. On an H200 two or four cost 3 and 5 % of a
-// copy of 1 GB and up to a third of small calls; a functor with more to compute than that says F::kPieces.
-template <class F, class = void>
-constexpr int kPiecesOf = 1;
-template <class F>
-constexpr int kPiecesOf<F, std::void_t<decltype(F::kPieces)>> = F::kPieces;
-
 // Elements of a piece: what fills 16 bytes of the output. Lanes that store two words each, at twice the distance, reach
 // 82 % of a copy's speed.
 template <class To>
 constexpr int kWidth = kPieceElements<To>;
 
-template <class T, int kInputs>
-struct Sources {
-  const T* of[kInputs];
-};
-
-// f of kInputs arrays' elements.
-template <int kCount, class Y, class X, int kInputs, class F>
-__device__ __forceinline__ void apply(const F& f, const X (&x)[kInputs][kCount], Y (&y)[kCount]) {
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    if constexpr (kInputs == 1)
-      y[i] = f(x[0][i]);
-    else
-      y[i] = f(x[0][i], x[1][i]);
-  }
-}
-
-// A block takes a tile of kPieces * threads pieces; thread t its pieces t, t + threads, ...
+// A thread takes a piece. On an H200 two or four a thread cost 3 and 5 % of a copy of 1 GB and up to a third of small
+// calls.
 template <class To, class From, int kInputs, class F>
-__global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks / kPiecesOf<F>)
+__global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
     elementwise_contiguous(int64_t count, To* out, Sources<From, kInputs> in, F f) {
   begin_kernel();
-  constexpr int kCount = kWidth<To>, kPieces = kPiecesOf<F>, kApart = kElementwiseThreads * kCount;
-  const int64_t first = int64_t{blockIdx.x} * kApart * kPieces + threadIdx.x * kCount;
+  constexpr int kCount = kWidth<To>;
+  const int64_t begin = (int64_t{blockIdx.x} * kElementwiseThreads + threadIdx.x) * kCount;
   compute_t<From> x[kInputs][kCount];
   compute_t<To> y[kCount];
-  if (count - first >= (kPieces - 1) * kApart + kCount) {
-    Words<From, kCount> words[kPieces][kInputs];
+  if (count - begin >= kCount) {
+    Words<From, kCount> words[kInputs];
 #pragma unroll
-    for (int p = 0; p < kPieces; ++p)
+    for (int k = 0; k < kInputs; ++k) words[k] = load_words<kCount>(in.of[k] + begin);
 #pragma unroll
-      for (int k = 0; k < kInputs; ++k) words[p][k] = load_words<kCount>(in.of[k] + first + p * kApart);
-#pragma unroll
-    for (int p = 0; p < kPieces; ++p) {
-#pragma unroll
-      for (int k = 0; k < kInputs; ++k) words[p][k].unpack_to(x[k]);
-      apply(f, x, y);
-      store_piece(out + first + p * kApart, y);
-    }
-    return;
-  }
-#pragma unroll 1
-  for (int64_t begin = first; begin < count; begin += kApart) {  // where the loop ends
-    const int present = static_cast<int>(count - begin < kCount ? count - begin : kCount);
+    for (int k = 0; k < kInputs; ++k) words[k].unpack_to(x[k]);
+    apply(f, x, y);
+    store_piece(out + begin, y);
+  } else if (begin < count) {  // where the loop ends
+    const int present = static_cast<int>(count - begin);
 #pragma unroll
     for (int k = 0; k < kInputs; ++k) load_each(in.of[k] + begin, 1, present, compute_t<From>{}, x[k]);
     apply(f, x, y);
@@ -107,17 +75,18 @@ __global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
 // What a thread of the other paths needs to find its pieces.
 template <class U, int kOperands>
 struct Pieces {
-  Nest<U, kOperands> nest;  // the axes outside the innermost
-  Divider<U> of_row;        // pieces of a row
   U count;
+  Divider<U> of_row;          // pieces of a row
   int64_t length;             // elements of a row
   int64_t stride[kOperands];  // on the innermost axis
+  Nest<U, kOperands> nest;    // the axes outside the innermost
 };
 
-// Rows of out that are contiguous, wherever they begin; a thread takes a piece of one. Pieces are cut at out's 16-byte
-// addresses, so that all are stored whole but a row's first and last; inputs that lie differently are read as windows
-// of aligned words. In place both lie alike, and a thread reads no byte that another writes.
-template <class To, class From, int kInputs, class U, class F>
+// Rows of out that are contiguous; a thread takes a piece of one. kWhole: of all operands every row begins at a 16-byte
+// address and is whole pieces long. Else pieces are cut at out's 16-byte addresses, so that all are stored whole but a
+// row's first and last; inputs that lie differently are read as windows of aligned words. In place both lie alike, and
+// a thread reads no byte that another writes.
+template <bool kWhole, class To, class From, int kInputs, class U, class F>
 __global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
     elementwise_rows(const __grid_constant__ Pieces<U, kInputs + 1> pieces, To* out, Sources<From, kInputs> in, F f) {
   begin_kernel();
@@ -128,8 +97,9 @@ __global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
   int64_t at[kInputs + 1];
   pieces.nest.offsets(row, at);
   out += at[0];
-  const int64_t begin = static_cast<int64_t>(index) * kCount - skew_of(out), left = pieces.length - begin;
-  const bool whole = begin >= 0 && left >= kCount;
+  const int64_t begin = static_cast<int64_t>(index) * kCount - (kWhole ? 0 : skew_of(out));
+  const int64_t left = pieces.length - begin;
+  const bool whole = kWhole || (begin >= 0 && left >= kCount);
   Words<From, kCount> words[kInputs];
   compute_t<From> x[kInputs][kCount];
   compute_t<To> y[kCount];
@@ -137,7 +107,8 @@ __global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
   for (int k = 0; k < kInputs; ++k) {
     in.of[k] += at[k + 1];
     if (pieces.stride[k + 1] != 0 && whole)
-      words[k] = load_words_anywhere<kCount>(in.of[k] + begin, begin, left - kCount);
+      words[k] = kWhole ? load_words<kCount>(in.of[k] + begin)
+                        : load_words_anywhere<kCount>(in.of[k] + begin, begin, left - kCount);
   }
 #pragma unroll
   for (int k = 0; k < kInputs; ++k) {
@@ -188,21 +159,21 @@ template <class U, int kOperands>
 Pieces<U, kOperands> pieces_of(const Loop& loop, int64_t of_row) {
   const int inner = loop.rank - 1;
   const int64_t length = loop.shape[inner];
-  Pieces<U, kOperands> pieces = {Nest<U, kOperands>(loop, inner), Divider<U>(of_row),
-                                 static_cast<U>(loop.count / length * of_row), length};
+  Pieces<U, kOperands> pieces = {
+      static_cast<U>(loop.count / length * of_row), Divider<U>(of_row), length, {}, Nest<U, kOperands>(loop, inner)};
   for (int k = 0; k < kOperands; ++k) pieces.stride[k] = loop.strides[k][inner];
   return pieces;
 }
 
-// f over the whole loop, on the path that loop_path gave for it. The pointers are the loop's first elements.
-template <class To, class From, int kInputs, class F>
+// f over the whole loop, on the path that loop_path gave for it. The pointers are the loop's first elements. kTiles:
+// not where the caller has a kernel of its own for transposes.
+template <bool kTiles = true, class To, class From, int kInputs, class F>
 Status elementwise(const char* op, LoopPath path, const Loop& loop, const Call& call, To* out,
                    Sources<From, kInputs> in, const F& f) {
   constexpr int kCount = kWidth<To>, kOperands = kInputs + 1;
   if (path == LoopPath::kContiguous)
     return launch<elementwise_contiguous<To, From, kInputs, F>>(
-        op, call, {blocks_for(loop.count, kCount * kPiecesOf<F> * kElementwiseThreads), kElementwiseThreads},
-        loop.count, out, in, f);
+        op, call, {blocks_for(loop.count, kCount * kElementwiseThreads), kElementwiseThreads}, loop.count, out, in, f);
   // At create both kernels of this path are loaded.
   if (path == LoopPath::kUnaligned && (loop.count < kUnalignedFew || preparing_on != kNotPreparing)) {
     const Status status = launch<elementwise_unaligned<To, From, kInputs, F>>(
@@ -210,6 +181,8 @@ Status elementwise(const char* op, LoopPath path, const Loop& loop, const Call& 
         in, f);
     if (preparing_on == kNotPreparing || !status.ok()) return status;
   }
+  if constexpr (kTiles && sizeof(To) == sizeof(From))
+    if (path == LoopPath::kTranspose) return elementwise_turned(op, loop, call, out, in, f);
   const int64_t length = loop.shape[loop.rank - 1], rows = loop.count / length;
   if (path == LoopPath::kStrided)
     return with_index_type(loop.count, [&](auto u) {
@@ -219,13 +192,20 @@ Status elementwise(const char* op, LoopPath path, const Loop& loop, const Call& 
           pieces_of<U, kOperands>(loop, length), out, in, f);
     });
   // Where a row of out begins between two 16-byte addresses, its pieces do as if it began at the lower one.
-  const bool aligned = rows_aligned(loop, 0, out, sizeof(To), loop.rank - 1);
+  const int outer = loop.rank - 1;
+  const bool aligned = rows_aligned(loop, 0, out, sizeof(To), outer);
+  bool whole = aligned && length % kCount == 0;
+  for (int k = 0; k < kInputs; ++k)
+    whole = whole && (loop.strides[k + 1][outer] == 0 || rows_aligned(loop, k + 1, in.of[k], sizeof(From), outer));
   const int64_t of_row = blocks_for(length + (aligned ? 0 : kPieceElements<To> - 1), kCount);
-  return with_index_type(rows * of_row, [&](auto u) {
+  return with_index_type(rows * of_row, [&](auto u) -> Status {
     using U = decltype(u);
-    return launch<elementwise_rows<To, From, kInputs, U, F>>(
-        op, call, {blocks_for(rows * of_row, kElementwiseThreads), kElementwiseThreads},
-        pieces_of<U, kOperands>(loop, of_row), out, in, f);
+    const LaunchShape shape = {blocks_for(rows * of_row, kElementwiseThreads), kElementwiseThreads};
+    const auto pieces = pieces_of<U, kOperands>(loop, of_row);
+    if (whole || preparing_on != kNotPreparing)
+      OPRT_TRY((launch<elementwise_rows<true, To, From, kInputs, U, F>>(op, call, shape, pieces, out, in, f)));
+    if (whole && preparing_on == kNotPreparing) return {};
+    return launch<elementwise_rows<false, To, From, kInputs, U, F>>(op, call, shape, pieces, out, in, f);
   });
 }
 
@@ -245,9 +225,10 @@ Status elementwise_gated(const char* op, LoopPath path, const Loop& loop, const 
   return elementwise(op, path, loop, call, first<T>(call, loop, 0), halves, f);
 }
 
-// The path of a loop whose operands' first elements are these.
-inline LoopPath path_for(const Loop& loop, const void* const* data, int64_t out_bytes) {
-  return loop_path(loop, kPieceBytes / out_bytes, data);
+// The path of a loop whose operands' first elements are these. Squares are of one size of element both ways.
+inline LoopPath path_for(const Loop& loop, const void* const* data, int64_t out_bytes, int64_t in_bytes) {
+  const LoopPath path = loop_path(loop, kPieceBytes / out_bytes, data);
+  return path == LoopPath::kTranspose && in_bytes != out_bytes ? LoopPath::kStrided : path;
 }
 
 // Of operands of one type, each in its own memory, and of those of plan_gated.
@@ -255,7 +236,7 @@ inline LoopPath path_of(const ElementwisePlan& plan, const Call& call) {
   const void* data[kMaxOperands];
   for (int k = 0; k < plan.loop.operands; ++k)
     data[k] = static_cast<const char*>(call.data[k]) + plan.loop.offset[k] * size_of(plan.dtype);
-  return path_for(plan.loop, data, size_of(plan.dtype));
+  return path_for(plan.loop, data, size_of(plan.dtype), size_of(plan.dtype));
 }
 inline LoopPath gated_path_of(const ElementwisePlan& plan, const Call& call) {
   Call halves = call;
@@ -265,9 +246,9 @@ inline LoopPath gated_path_of(const ElementwisePlan& plan, const Call& call) {
 
 }  // namespace oprt
 
-// The GPU backend of an operator on the elementwise skeleton: the kernels <op>_contiguous, _unaligned, _rows and
-// _strided, each of them <op>_run(plan, call, path); `path_of_call` says which a call takes. For the end of an
-// <op>_gpu.cu.
+// The GPU backend of an operator on the elementwise skeleton: the kernels <op>_contiguous, _unaligned, _rows,
+// _transpose and _strided, each of them <op>_run(plan, call, path); `path_of_call` says which a call takes. For the end
+// of an <op>_gpu.cu.
 #define OPRT_ELEMENTWISE_GPU_BACKEND(op, Plan, path_of_call)                                           \
   template <LoopPath kPath>                                                                            \
   static Status op##_on(const Plan& plan, const Call& call) {                                          \
@@ -276,9 +257,10 @@ inline LoopPath gated_path_of(const ElementwisePlan& plan, const Call& call) {
   static constexpr Kernel<Plan> op##_kernels[] = {{#op "_contiguous", op##_on<LoopPath::kContiguous>}, \
                                                   {#op "_unaligned", op##_on<LoopPath::kUnaligned>},   \
                                                   {#op "_rows", op##_on<LoopPath::kRows>},             \
+                                                  {#op "_transpose", op##_on<LoopPath::kTranspose>},   \
                                                   {#op "_strided", op##_on<LoopPath::kStrided>}};      \
   static Status op##_choose(const Plan& plan, const Call& call, const Kernel<Plan>** kernel) {         \
     *kernel = &op##_kernels[static_cast<int>(path_of_call(plan, call))];                               \
     return {};                                                                                         \
   }                                                                                                    \
-  const Backend<Plan> op##_gpu = {op##_kernels, 4, op##_choose, nullptr}
+  const Backend<Plan> op##_gpu = {op##_kernels, 5, op##_choose, nullptr}

@@ -20,8 +20,27 @@ inline bool is_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>
 //   unaligned    all strides 1                                      pieces of out's 16-byte words
 //   rows         the innermost axis fills a piece and has stride    the same, of a row
 //                1 (inputs: or 0)
+//   transpose    out runs along one axis and inputs along another   squares of pieces (transpose.cuh)
 //   strided      anything else                                      one element
-enum class LoopPath { kContiguous, kUnaligned, kRows, kStrided };
+enum class LoopPath { kContiguous, kUnaligned, kRows, kTranspose, kStrided };
+
+// An input that runs along another axis than out does.
+OPRT_HOST_DEVICE inline bool is_turned(int64_t inner_stride) { return inner_stride != 0 && inner_stride != 1; }
+
+// The axis that turned inputs run along with stride 1 while out does along the innermost, and other inputs too or not
+// at all; both axes are long enough for tiles. -1 where there is none.
+inline int turned_axis(const Loop& loop) {
+  constexpr int64_t kLeast = 16;  // below, most of a tile is empty
+  const int inner = loop.rank - 1;
+  if (loop.rank < 2 || loop.strides[0][inner] != 1 || loop.shape[inner] < kLeast) return -1;
+  for (int d = 0; d < inner; ++d) {
+    bool fits = loop.shape[d] >= kLeast;
+    for (int k = 1; k < loop.operands; ++k)
+      fits = fits && (!is_turned(loop.strides[k][inner]) || loop.strides[k][d] == 1);
+    if (fits) return d;
+  }
+  return -1;
+}
 
 // piece: elements. data: the operands' first elements.
 inline LoopPath loop_path(const Loop& loop, int64_t piece, const void* const* data) {
@@ -34,7 +53,8 @@ inline LoopPath loop_path(const Loop& loop, int64_t piece, const void* const* da
   const int inner = loop.rank - 1;
   bool rows = loop.shape[inner] >= piece && loop.strides[0][inner] == 1;
   for (int i = 1; i < loop.operands; ++i) rows = rows && (loop.strides[i][inner] == 0 || loop.strides[i][inner] == 1);
-  return rows ? LoopPath::kRows : LoopPath::kStrided;
+  if (rows) return LoopPath::kRows;
+  return turned_axis(loop) >= 0 ? LoopPath::kTranspose : LoopPath::kStrided;
 }
 
 // Every row of an operand starts at a 16-byte address: the first, and the strides of the axes outside the innermost.

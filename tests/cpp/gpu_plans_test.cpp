@@ -109,6 +109,20 @@ TEST(LoopPath, FollowsStridesAndAddresses) {
   for (const Loop& loop : {narrow, transposed, apart}) EXPECT_EQ(path(loop, 256, 512), LoopPath::kStrided);
 }
 
+TEST(LoopPath, TransposesWhereInputsRunAlongOneOtherAxis) {
+  const auto rows = view({2, 20, 40}, {800, 40, 1}), turned = view({2, 20, 40}, {800, 1, 20});
+  const auto column = view({2, 20, 40}, {20, 1, 0}), outermost = view({2, 20, 40}, {1, 2, 40});
+  EXPECT_EQ(path(make_loop(rows, turned), 256, 512), LoopPath::kTranspose);
+  EXPECT_EQ(path(make_loop(rows, turned), 258, 514), LoopPath::kTranspose) << "at any address";
+  EXPECT_EQ(turned_axis(make_loop(rows, turned)), 1);
+  EXPECT_EQ(turned_axis(make_loop(rows, rows, turned)), 1);
+  EXPECT_EQ(turned_axis(make_loop(rows, turned, column)), 1);
+  EXPECT_EQ(turned_axis(make_loop(rows, turned, outermost)), -1) << "two inputs along two axes";
+  EXPECT_EQ(turned_axis(make_loop(rows, outermost)), -1) << "an axis of 2 fills no tile";
+  EXPECT_EQ(turned_axis(make_loop(view({20, 15}, {15, 1}), view({20, 15}, {1, 20}))), -1) << "nor does one of 15";
+  EXPECT_EQ(turned_axis(make_loop(view({20, 40}, {80, 2}), view({20, 40}, {1, 20}))), -1) << "out has no rows";
+}
+
 TEST(LoopPath, RowsAreAlignedWhereEveryStrideIs) {
   const Loop loop = make_loop(view({3, 6, 8}, {64, 9, 1}), view({3, 6, 8}, {64, 8, 1}));
   const auto* aligned = reinterpret_cast<const void*>(uintptr_t{256});

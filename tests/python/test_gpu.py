@@ -182,6 +182,35 @@ def test_other_inputs_of_a_prepared_operator_lie_where_the_first_did():
         prepared.run_inputs(np.zeros(4, np.float32))
 
 
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("shape", [(128, 256), (65, 131), (16, 300), (3, 40, 72)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_axes_in_different_orders_go_by_tiles(dtype, shape, start):
+    """Whole tiles, their edges and less than one, at 16-byte addresses and between: the other input turned as well,
+    lying as out does, being out, or one element for a row, a column or all of them."""
+    rng = np.random.default_rng(7)
+
+    def lying_as(*lengths):
+        values = rng.standard_normal(start + np.prod(lengths)).astype(dtype)
+        return values[start:].reshape(lengths)
+
+    *outer, k, i = shape
+    turned = lying_as(*outer, i, k).swapaxes(-1, -2)
+    others = (lying_as(*outer, i, k).swapaxes(-1, -2), lying_as(*shape), lying_as(k, 1), lying_as(i), lying_as(1))
+    for other in others:
+        out = lying_as(*shape)
+        right = turned + other
+        assert run("vector_add", [out], [turned, other]) == "vector_add_transpose"
+        np.testing.assert_array_equal(out, right)
+    in_place = lying_as(*shape)
+    right = in_place + turned
+    run("vector_add", [in_place], [in_place, turned])
+    np.testing.assert_array_equal(in_place, right)
+    out = lying_as(*shape)
+    assert run("relu", [out], [turned], negative_slope=0.0) == "relu_transpose"
+    np.testing.assert_array_equal(out, np.maximum(turned, 0))
+
+
 def test_add_rmsnorm_is_vector_add_then_rmsnorm():
     rng = np.random.default_rng(4)
     for n in (7, 300, 5000, 40_000):

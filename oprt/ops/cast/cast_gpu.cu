@@ -37,7 +37,7 @@ Status cast_run(const CastPlan& plan, const Call& call, LoopPath path) {
 LoopPath cast_path(const CastPlan& plan, const Call& call) {
   const void* data[] = {static_cast<const char*>(call.data[0]) + plan.loop.offset[0] * size_of(plan.to),
                         static_cast<const char*>(call.data[1]) + plan.loop.offset[1] * size_of(plan.from)};
-  return path_for(plan.loop, data, size_of(plan.to));
+  return path_for(plan.loop, data, size_of(plan.to), size_of(plan.from));
 }
 
 }  // namespace

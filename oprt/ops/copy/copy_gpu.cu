@@ -21,23 +21,19 @@ struct Identity {
   }
 };
 
-template <class F>
-Status with_element(const CopyPlan& plan, F&& f) {
-  switch (plan.element_bytes) {
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    default: return f(uint64_t{});
-  }
-}
-
 template <LoopPath kPath>
 Status run(const CopyPlan& plan, const Call& call) {
-  return with_element(plan,
-                      [&](auto t) { return elementwise<decltype(t), 1>("copy", kPath, plan.loop, call, Identity{}); });
-}
-
-Status run_transpose(const CopyPlan& plan, const Call& call) {
-  return with_element(plan, [&](auto t) { return transpose<decltype(t)>("copy", plan.loop, call); });
+  const auto move = [&](auto t) {
+    using T = decltype(t);
+    if (kPath == LoopPath::kTranspose) return transpose<T>("copy", plan.loop, call);
+    const Sources<T, 1> in = {{first<const T>(call, plan.loop, 1)}};
+    return elementwise<false>("copy", kPath, plan.loop, call, first<T>(call, plan.loop, 0), in, Identity{});
+  };
+  switch (plan.element_bytes) {
+    case 2: return move(uint16_t{});
+    case 4: return move(uint32_t{});
+    default: return move(uint64_t{});
+  }
 }
 
 #ifdef OPRT_HAS_CUTE
@@ -59,27 +55,25 @@ constexpr Kernel<CopyPlan> kKernels[] = {
     {"copy_contiguous", run<LoopPath::kContiguous>},
     {"copy_unaligned", run<LoopPath::kUnaligned>},
     {"copy_rows", run<LoopPath::kRows>},
+    {"copy_transpose", run<LoopPath::kTranspose>},
     {"copy_strided", run<LoopPath::kStrided>},
-    {"copy_transpose", run_transpose},
 #ifdef OPRT_HAS_CUTE
     {"copy_cute", run_cute},
 #endif
 };
-constexpr int kTranspose = 4;
 
 Status choose(const CopyPlan& plan, const Call& call, const Kernel<CopyPlan>** kernel) {
   const void* data[2];
   for (int k = 0; k < 2; ++k)
     data[k] = static_cast<const char*>(call.data[k]) + plan.loop.offset[k] * plan.element_bytes;
-  const LoopPath path = path_for(plan.loop, data, plan.element_bytes);
+  const LoopPath path = path_for(plan.loop, data, plan.element_bytes, plan.element_bytes);
 #ifdef OPRT_HAS_CUTE
   if (path == LoopPath::kContiguous && wants_cute()) {
-    *kernel = &kKernels[kTranspose + 1];
+    *kernel = &kKernels[std::size(kKernels) - 1];
     return {};
   }
 #endif
-  const bool transposes = path == LoopPath::kStrided && transposed_axis(plan.loop) >= 0;
-  *kernel = &kKernels[transposes ? kTranspose : static_cast<int>(path)];
+  *kernel = &kKernels[static_cast<int>(path)];
   return {};
 }
 

@@ -36,6 +36,9 @@ def cases(d):
     a, b, c = d.tensor((4, 3)), d.tensor((4, 1)), d.tensor((1, 3))
     yield Case("C27 transposed and broadcast along rows", Call(a, b), layouts=("transposed", "padded", "negative"))
     yield Case("C27 transposed and broadcast along columns", Call(a, c), layouts=("transposed", "padded", "negative"))
+    for rows, cols in ((31, 33), (64, 128), (130, 70)):  # a GPU's tiles: their edges, whole ones, both
+        call = Call(d.tensor((rows, cols)), d.tensor((rows, cols)))
+        yield Case(f"C27 {rows} x {cols} in another order", call, layouts=("transposed",))
     for n in range(1, 68):
         yield Case(f"C29 in place, n={n}", Call(d.tensor(n), d.tensor(n)), layouts=("in place",))
     for n in d.at_switch(32 << 10, 8 << 20):  # output bytes: a second thread; stores past the cache
