@@ -4,7 +4,6 @@
 //   group     who calls           who takes part                                    the result is valid
 //   LanesOf   all of a warp       `width` neighbouring lanes, a power of two        in every lane, its group's
 //   Block     all of a block      all of it; warps are a power of two up to 16      in every thread
-//   Column    all of a block      the same lane of every warp, up to 16             in every thread, its column's
 //   cluster   all of a cluster    a value of each block, up to 8                    in every thread
 //
 // reduce is across_warps after across_lanes: first the neighbouring lanes that share a row, then what their warps have.
@@ -119,38 +118,6 @@ struct BlockOf {
   }
 };
 using Block = BlockOf<0>;
-
-struct Column {
-  using Shared = Exchange<kMaxWarps * kLanes * 12>;
-  Shared* shared;
-  int half = 0;
-
-  __device__ int rank() const { return threadIdx.x / kLanes; }
-  __device__ int size() const { return blockDim.x / kLanes; }
-  __device__ int lanes() const { return 1; }
-  __device__ int rows() const { return kLanes; }
-  __device__ int row() const { return threadIdx.x % kLanes; }
-
-  template <class S, class Combine>
-  __device__ S across_lanes(const S& value, const Combine&) const {
-    return value;
-  }
-  template <class S, class Combine>
-  __device__ S across_warps(const S& value, const Combine& combine) {
-    static_assert(sizeof(S) <= 12);
-    S* values = reinterpret_cast<S*>(shared->halves[half]);
-    half ^= 1;
-    values[threadIdx.x] = value;
-    __syncthreads();  // every warp's values are there
-    S total = values[row()];
-    for (int warp = 1; warp < size(); ++warp) total = combine(total, values[warp * kLanes + row()]);
-    return total;
-  }
-  template <class S, class Combine>
-  __device__ S reduce(const S& value, const Combine& combine) {
-    return across_warps(value, combine);
-  }
-};
 
 // A value of every block of a cluster. A block's shared memory may be written from others only once it runs: start() is
 // called first of all in the kernel and the reduction once. A block ends only when the others have written.

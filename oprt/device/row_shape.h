@@ -14,13 +14,14 @@ namespace oprt {
 //   cluster    contiguous   up to 131,072         2, 4 or 8 blocks of a cluster       once
 //   split      contiguous   more                  parts of up to 16,384, a block      twice: a launch for each part's
 //                                                 each                                statistics, a second one to map
-//   columns    strided      up to 512             one lane of each of a block's       once
-//                                                 warps, rows beside rows
+//   columns    strided      up to 512             one block's warps, which have 32    once
+//                                                 rows beside each other
+//   cluster_columns         up to 4096            2 to 8 blocks of a cluster          once
 //   split_columns           more                  parts of up to 512                  twice
 //
 // Of rows that are held until they are mapped (map_shape), f32 leave the warps for blocks at 512 elements, and blocks
 // take up to 32,768 elements of 16 bits.
-enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kSplitColumns };
+enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kClusterColumns, kSplitColumns };
 
 constexpr int kRowElements = 32;      // that a thread keeps in registers, at most: no chain of additions is longer
 constexpr int kShortElements = 8;     // the same where 32 lanes of it hold the row: less to unroll for short rows
@@ -28,6 +29,7 @@ constexpr int kRowThreads = 512;      // of a block, at most
 constexpr int kWarpThreads = 128;     // of a block of the warp path
 constexpr int kRowClusterBlocks = 8;  // at most
 constexpr int kRowLanes = 32;         // neighbouring rows of a block of the columns paths, and lanes of a row at most
+constexpr int kColumnRun = 8;         // columns: neighbouring elements that a warp has together
 
 struct RowShape {
   RowPath path;
@@ -53,7 +55,9 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
     constexpr int64_t kPart = int64_t{kRowElements} * (kRowThreads / kRowLanes);
     const int64_t parts = std::max<int64_t>(1, divide_up(length, kPart));
     const int64_t warps = parts > 1 ? kRowThreads / kRowLanes : std::max<int64_t>(1, power_of_two_from(per_thread));
-    return {parts > 1 ? RowPath::kSplitColumns : RowPath::kColumns,
+    return {parts == 1                                   ? RowPath::kColumns
+            : has_clusters && parts <= kRowClusterBlocks ? RowPath::kClusterColumns
+                                                         : RowPath::kSplitColumns,
             false,
             static_cast<int>(warps * kRowLanes),
             1,

@@ -18,7 +18,7 @@
 // has read them. How pieces are loaded and stored is device/row_pieces.cuh.
 #pragma once
 
-#include "oprt/device/row_pieces.cuh"
+#include "oprt/device/columns.cuh"
 
 namespace oprt {
 
@@ -67,7 +67,7 @@ __device__ __forceinline__ void map_held_row(const RowPlan<T, Op>& plan, const P
   write_row(plan, part, local, stat, held);
 }
 
-// Whole rows in registers, kRows of them a thread: the warp, block and columns paths.
+// Whole rows in registers, kRows of them a thread: the warp and block paths.
 template <class T, class Op, class Group, class H, int kRows = 1>
 __device__ __forceinline__ void map_whole_rows(const RowPlan<T, Op>& plan, Group& group) {
   using Part = RowPart<T, Op, Group, H::kPlain>;
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(kRowThreads, H::kShared ? 3 : kRowBlocks)
   write_row(plan, part, local, stat, held);
 }
 
-// Statistics of one part of a row, or of a column of rows, to stats[part * rows + row].
+// Statistics of one part of a row, to stats[part * rows + row].
 template <class T, class Op, class Group, class H>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     row_part_stats(const __grid_constant__ RowPlan<T, Op> plan, typename Op::Stat* stats) {
@@ -206,7 +206,7 @@ __device__ __forceinline__ typename Op::Stat whole_stat(const RowPlan<T, Op>& pl
 
 // The map of one part, after row_part_stats on the same stream.
 template <class T, class Op, class Group, class H>
-__global__ void __launch_bounds__(kRowThreads, H::kCount > 1 ? kRowBlocks : 1)  // columns: many addresses
+__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     map_row_parts(const __grid_constant__ RowPlan<T, Op> plan, const typename Op::Stat* stats) {
   begin_kernel();
   Group group = GroupMaker<Group>::make();
@@ -354,11 +354,9 @@ template <class T, class Op>
 Status map_rows(const char* name, const Rows& rows, const Call& call, const Op& op) {
   constexpr int kCount = kPieceElements<T>;
   using Long = Held<kRowElements / kCount, kCount>;
-  using Tall = Held<kRowElements, 1>;
   const RowShape shape = shape_of(rows, RowPlan<T, Op>::kOperands, sizeof(T), call.device);
   const RowPlan<T, Op> plan = row_plan<T>(rows, shape, call, op);
   auto* stats = part_stats<typename Op::Stat>(call);
-  const int64_t columns = blocks_for(plan.count, kLanes) * shape.parts;
   switch (shape.path) {
     case RowPath::kWarp:
     case RowPath::kBlock:
@@ -369,29 +367,29 @@ Status map_rows(const char* name, const Rows& rows, const Call& call, const Op& 
       return launch<map_row_parts<T, Op, Block, Long>>(name, call, {plan.count * shape.parts, shape.threads}, plan,
                                                        stats);
     case RowPath::kColumns:
-      return launch<map_block_rows<T, Op, Column, Tall>>(name, call, {columns, shape.threads}, plan);
+    case RowPath::kClusterColumns:
     case RowPath::kSplitColumns: break;
   }
-  OPRT_TRY((launch<row_part_stats<T, Op, Column, Tall>>(name, call, {columns, shape.threads}, plan, stats)));
-  return launch<map_row_parts<T, Op, Column, Tall>>(name, call, {columns, shape.threads}, plan, stats);
+  return map_all_columns(name, rows.rows, shape, plan, stats, call);
 }
 
 }  // namespace oprt
 
 // The GPU backend of an operator on the row skeleton: a kernel name for each path, all of them <op>_run(plan, call);
 // plan.rows has kOperands operands, and Stat is the Op's. For the end of an <op>_gpu.cu.
-#define OPRT_ROWS_GPU_BACKEND(op, Plan, kOperands, Stat)                                                             \
-  static constexpr Kernel<Plan> op##_kernels[] = {{#op "_warp_rows", op##_run},   {#op "_block_row", op##_run},      \
-                                                  {#op "_cluster_row", op##_run}, {#op "_split_row", op##_run},      \
-                                                  {#op "_columns", op##_run},     {#op "_split_columns", op##_run}}; \
-  static RowShape op##_shape(const Plan& plan, int device) {                                                         \
-    return shape_of(plan.rows, kOperands, size_of(plan.dtype), device);                                              \
-  }                                                                                                                  \
-  static Status op##_choose(const Plan& plan, const Call& call, const Kernel<Plan>** kernel) {                       \
-    *kernel = &op##_kernels[static_cast<int>(op##_shape(plan, call.device).path)];                                   \
-    return {};                                                                                                       \
-  }                                                                                                                  \
-  static size_t op##_workspace(const Plan& plan) {                                                                   \
-    return part_bytes<Stat>(op##_shape(plan, preparing_on), plan.rows.rows.count);                                   \
-  }                                                                                                                  \
-  const Backend<Plan> op##_gpu = {op##_kernels, 6, op##_choose, op##_workspace}
+#define OPRT_ROWS_GPU_BACKEND(op, Plan, kOperands, Stat)                                                               \
+  static constexpr Kernel<Plan> op##_kernels[] = {{#op "_warp_rows", op##_run},    {#op "_block_row", op##_run},       \
+                                                  {#op "_cluster_row", op##_run},  {#op "_split_row", op##_run},       \
+                                                  {#op "_columns", op##_run},      {#op "_cluster_columns", op##_run}, \
+                                                  {#op "_split_columns", op##_run}};                                   \
+  static RowShape op##_shape(const Plan& plan, int device) {                                                           \
+    return shape_of(plan.rows, kOperands, size_of(plan.dtype), device);                                                \
+  }                                                                                                                    \
+  static Status op##_choose(const Plan& plan, const Call& call, const Kernel<Plan>** kernel) {                         \
+    *kernel = &op##_kernels[static_cast<int>(op##_shape(plan, call.device).path)];                                     \
+    return {};                                                                                                         \
+  }                                                                                                                    \
+  static size_t op##_workspace(const Plan& plan) {                                                                     \
+    return part_bytes<Stat>(op##_shape(plan, preparing_on), plan.rows.rows.count);                                     \
+  }                                                                                                                    \
+  const Backend<Plan> op##_gpu = {op##_kernels, 7, op##_choose, op##_workspace}

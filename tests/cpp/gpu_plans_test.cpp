@@ -151,9 +151,11 @@ void expect_covers(const RowShape& s, int64_t length, int64_t element_bytes, boo
   if (s.parts > 1) {
     ASSERT_EQ(s.part_length % piece, 0) << "parts begin at pieces";
   }
-  if (s.path == RowPath::kCluster) {
+  if (s.path == RowPath::kCluster || s.path == RowPath::kClusterColumns) {
     ASSERT_TRUE(clusters);
     ASSERT_LE(s.parts, kRowClusterBlocks);
+  }
+  if (s.path == RowPath::kCluster) {
     ASSERT_EQ(s.parts & (s.parts - 1), 0);
   }
 }
@@ -188,7 +190,10 @@ TEST(RowShape, ClimbsItsLadder) {
   EXPECT_EQ(path(131073), RowPath::kSplit);
   EXPECT_EQ(path(16385, false), RowPath::kSplit);
   EXPECT_EQ(row_shape(512, 4, false, true).path, RowPath::kColumns);
-  EXPECT_EQ(row_shape(513, 4, false, true).path, RowPath::kSplitColumns);
+  EXPECT_EQ(row_shape(513, 4, false, true).path, RowPath::kClusterColumns);
+  EXPECT_EQ(row_shape(513, 4, false, false).path, RowPath::kSplitColumns);
+  EXPECT_EQ(row_shape(4096, 4, false, true).path, RowPath::kClusterColumns);
+  EXPECT_EQ(row_shape(4097, 4, false, true).path, RowPath::kSplitColumns);
 }
 
 TEST(RowShape, OfHeldRowsClimbsAnother) {

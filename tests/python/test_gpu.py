@@ -252,6 +252,49 @@ def test_a_row_has_its_bits_however_it_is_held(op, dtype):
             assert len(set(found)) == len(rows), n
 
 
+ROW_OPERATORS = {  # parameters beside the axis, and weights
+    "reduce_sum": ({}, 0),
+    "softmax": ({}, 0),
+    "layernorm": ({"eps": 1e-5}, 2),
+    "rmsnorm": ({"eps": 1e-5}, 1),
+}
+
+
+def rows_at(op, x, dim, offset):
+    """The operator on x so many elements past an aligned address: the bits of its output, and the kernel."""
+    params, weights = ROW_OPERATORS[op]
+    gammas = [np.linspace(0.5, 1.5, x.shape[dim]).astype(x.dtype)] * weights
+    out = (
+        np.zeros(np.delete(x.shape, dim), x.dtype) if op == "reduce_sum" else placed(np.zeros(x.shape), x.dtype, offset)
+    )
+    kernel = run(op, [out], [placed(x, x.dtype, offset), *gammas], dim=dim, **params)
+    return out.tobytes(), kernel
+
+
+@pytest.mark.parametrize("op", ROW_OPERATORS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_columns_have_the_same_bits_in_words_and_by_elements(op, dtype):
+    rng = np.random.default_rng(6)
+    long = "split_columns" if op == "reduce_sum" else "cluster_columns"
+    for length, path in ((40, "columns"), (300, "columns"), (600, long), (4100, "split_columns")):
+        x = rng.standard_normal((length, 40)).astype(dtype)
+        (words, kernel), (elements, _) = (rows_at(op, x, 0, offset) for offset in (0, 1))
+        assert kernel == f"{op}_{path}"
+        assert words == elements
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    "dim, length, kernels", [(1, 17_000, ("split_row", "long_row")), (0, 600, ("split_columns", "long_columns"))]
+)
+def test_a_long_sum_has_the_same_bits_beside_few_and_many(dim, length, kernels, dtype):
+    few = np.random.default_rng(7).standard_normal((4, length)).astype(dtype)
+    many = np.tile(few, (32 if dim else 1024, 1))
+    (right, one), (tiled, other) = (rows_at("reduce_sum", x if dim else x.T.copy(), dim, 0) for x in (few, many))
+    assert (one, other) == tuple(f"reduce_sum_{kernel}" for kernel in kernels)
+    assert tiled == right * (len(many) // len(few))
+
+
 @pytest.mark.parametrize("algorithm", ["library", "auto", "tiled"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("odd", ["out", "a", "b", "bias"])

@@ -89,6 +89,8 @@ def cases(d):
     for rows in (15, 16, 17, 63, 64, 65, 129):  # gathered, neighbours together, and 64 at a time
         for n in (31, 255, 256, 257, 600):
             yield pair(f"switch, {rows} columns of {n}", (n, rows), 0)
+    for rows in (3, 16):  # more than a cluster of blocks holds, apart and side by side in words
+        yield pair(f"{rows} columns of 4100", (4100, rows), 0)
     for n in (95, 96, 97, 4095, 4096, 4097, 1 << 15, (1 << 15) + 1, 100_003):
         yield pair(f"switch, a row of {n}", (1, n), 1, layouts=("contiguous", "in place"))
     yield pair("past the cache", (2100, 2048), 1)

@@ -86,6 +86,9 @@ def cases(d):
         for n in (31, 255, 256, 257, 600):
             x, gamma, beta = d.tensor((n, rows)), d.tensor(n), d.tensor(n, dtype="f32")
             yield Case(f"switch, {rows} columns of {n}", Call(x, gamma, beta, dim=0, eps=1e-5))
+    for rows in (3, 16):  # more than a cluster of blocks holds, apart and side by side in words
+        x, gamma, beta = d.tensor((4100, rows)), d.tensor(4100), d.tensor(4100, dtype="f32")
+        yield Case(f"{rows} columns of 4100", Call(x, gamma, beta, dim=0, eps=1e-5))
     for n in (95, 96, 97, 4095, 4096, 4097, 1 << 15, (1 << 15) + 1, 100_003):
         x, gamma, beta = d.tensor((1, n)), d.tensor(n), d.tensor(n)
         yield Case(f"switch, a row of {n}", Call(x, gamma, beta, dim=1, eps=1e-5), layouts=("contiguous", "in place"))

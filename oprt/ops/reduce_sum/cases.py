@@ -75,9 +75,13 @@ def cases(d):
         for n in (31, 32, 33, 255, 256, 257, 600):
             x = d.tensor((n, rows), normal)
             yield Case(f"switch, {rows} columns of {n}", Call(x, dim=0))
+    for rows in (3, 16):  # more than a cluster of blocks holds, apart and side by side in words
+        yield Case(f"{rows} columns of 4100", Call(d.tensor((4100, rows), normal), dim=0))
     for n in (15, 16, 17, 4095, 4096, 4097, 1 << 15, (1 << 15) + 1, 100_003):  # the last by several threads
         yield Case(f"switch, a row of {n}", Call(d.tensor((1, n), normal), dim=1))
     yield Case("few columns, long", Call(d.tensor((5000, 3), normal), dim=0))
+    yield Case("long rows, as many as the GPU has blocks for", Call(d.tensor((128, 16_385), normal), dim=1))
+    yield Case("long columns, as many as the GPU has blocks for", Call(d.tensor((513, 4096), normal), dim=0))
     yield Case("the axis kept", Call(d.tensor((7, 5), normal), out=(1, 5), dim=0))
 
 

@@ -1,134 +1,40 @@
-// reduce_sum on the GPU: the row skeleton's ways of sharing a row (device/row_shape.h), with a sum at the end in place
-// of a map. Rows too long for one block leave a partial sum of each part in the workspace, and a second launch adds
-// those.
-#include "oprt/device/norms.cuh"
+// reduce_sum on the GPU: which kernels take a sum, and their launches.
+#include "oprt/ops/reduce_sum/reduce_sum.cuh"
 #include "oprt/ops/reduce_sum/reduce_sum_plan.h"
 
 namespace oprt {
 namespace {
 
-struct RowSum {
-  static constexpr int kInputs = 1, kWeights = 0;
-  static constexpr float kMissing = 0.0f;
-  using Local = SumStat;
-  using Stat = SumStat;
+constexpr const char* kName = "reduce_sum";
 
-  template <class H, class Group>
-  __device__ Local local(const H& held, Group&, int = 0) const {
-    return {held.sum([](float x) { return x; })};
-  }
-  template <class H, class Group>
-  __device__ Stat gather(const Local& local, const H&, Group& group, float) const {
-    return {group.reduce(local.sum, Sum())};
-  }
-  __device__ Stat combine(const Stat& low, const Stat& high) const { return {low.sum + high.sum}; }
-};
+// Blocks from which on long rows and columns have one each, about what an H200 has multiprocessors. Against two
+// launches: rows of bf16, 8192 x 32768 120.6 us for 130.3, 256 x 131072 17.2 for 18.6, 1 x 131072 4.9 for 2.4; columns
+// of 4096, 256 blocks (bf16) 20.0 us for 22.8, 128 blocks (f32) 18.5 for 19.1. A cluster a row: 129.7, 19.8 and 2.3 us.
+constexpr int64_t kBlocksAlone = 128;
 
-template <class T>
-using SumPlan = RowPlan<T, RowSum>;
+// Rows that a warp holds at once where they fill at most half of what it can hold. 524288 rows of 512, bf16: 127.3 us;
+// with 1 row 158.5, with 4 rows 150.8.
+constexpr int kHalfRows = 2;
 
-template <class T, class H, int kRows = 1, class Group>
-__device__ void sum_whole_rows(const SumPlan<T>& plan, Group& group) {
-  using Part = RowPart<T, RowSum, Group, H::kPlain>;
-  H held[kRows];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) load_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), held[r]);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const Part part(plan, group, int64_t{blockIdx.x} * kRows + r, 0);
-    const float sum = group.reduce(plan.op.local(held[r], group).sum, Sum());
-    if (part.active && group.rank() == 0) *part.data[0] = narrow<T>(sum);
-  }
+enum class SumPath { kWarpRows, kBlockRow, kLongRow, kSplitRow, kColumns, kLongColumns, kSplitColumns };
+
+RowShape shape(const ReduceSumPlan& plan) {
+  return row_shape(plan.rows.length, size_of(plan.dtype), plan.rows.axis_stride[0] == 1, /*has_clusters=*/false);
 }
 
-template <class T, class H, int kRows>
-__global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
-    sum_warp_rows(const __grid_constant__ SumPlan<T> plan, int lanes) {
-  begin_kernel();
-  Lanes group{lanes};
-  sum_whole_rows<T, H, kRows>(plan, group);
-}
-
-template <class T, class Group, class H>
-__global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_block_rows(const __grid_constant__ SumPlan<T> plan) {
-  begin_kernel();
-  Group group = GroupMaker<Group>::make();
-  sum_whole_rows<T, H>(plan, group);
-}
-
-constexpr int64_t kPieceBlocks = 128;  // of sum_column_pieces, at least: fewer leave multiprocessors without work
-
-// Rows whose elements lie beside each other's, a piece of them a lane: 16-byte loads in place of single elements. Each
-// row's additions are those of row_part_stats over columns, in the same order: four chains a thread, then the warps.
-// stats: null where the parts are whole rows.
-template <class T>
-__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
-    sum_column_pieces(const __grid_constant__ SumPlan<T> plan, SumStat* stats) {
-  begin_kernel();
-  constexpr int kCount = kPieceElements<T>, kRows = kLanes * kCount, kChains = 4, kAtOnce = 8;
-  __shared__ float of_warps[kMaxWarps][kLanes][kCount + 1];  // 1 more: lanes in different banks
-  uint64_t part = blockIdx.x;
-  const int64_t first_row = static_cast<int64_t>(plan.by_parts.divide(part)) * kRows;
-  const int lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes, warps = blockDim.x / kLanes;
-  const int64_t row = first_row + lane * kCount, begin = static_cast<int64_t>(part) * plan.part_length;
-  const int64_t left = row < plan.count ? plan.length - begin : 0;
-  const int length = static_cast<int>(left < plan.part_length ? left : plan.part_length);
-  int64_t at[2];
-  plan.rows.offsets(static_cast<uint64_t>(row < plan.count ? row : 0), at);
-  const T* const from = plan.data[1] + at[1] + begin * plan.stride[1];
-
-  float sums[kChains][kCount] = {};
-#pragma unroll 1
-  for (int p = 0; p < kRowElements; p += kAtOnce) {
-    Words<T, kCount> words[kAtOnce];
-#pragma unroll
-    for (int q = 0; q < kAtOnce; ++q) {
-      const int element = warp + (p + q) * warps;
-      if (element < length) words[q] = load_words<kCount>(from + element * plan.stride[1]);
-    }
-#pragma unroll
-    for (int q = 0; q < kAtOnce; ++q) {
-      if (warp + (p + q) * warps >= length) continue;
-      float x[kCount];
-      words[q].unpack_to(x);
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) sums[q % kChains][i] += x[i];
-    }
+SumPath path(const ReduceSumPlan& plan) {
+  const RowShape s = shape(plan);
+  const int64_t rows = plan.rows.rows.count;
+  switch (s.path) {
+    case RowPath::kWarp: return SumPath::kWarpRows;
+    case RowPath::kBlock: return SumPath::kBlockRow;
+    case RowPath::kColumns: return SumPath::kColumns;
+    case RowPath::kSplitColumns:
+      return s.parts <= kMaxLongColumnParts && blocks_for(rows, kRowLanes) >= kBlocksAlone ? SumPath::kLongColumns
+                                                                                           : SumPath::kSplitColumns;
+    default: break;
   }
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) of_warps[warp][lane][i] = (sums[0][i] + sums[2][i]) + (sums[1][i] + sums[3][i]);
-  __syncthreads();  // every warp's sums are there
-  for (int column = threadIdx.x; column < kRows && first_row + column < plan.count; column += blockDim.x) {
-    float total = of_warps[0][column / kCount][column % kCount];
-    for (int other = 1; other < warps; ++other) total += of_warps[other][column / kCount][column % kCount];
-    if (stats) {
-      stats[static_cast<int64_t>(part) * plan.count + first_row + column] = {total};
-    } else {
-      plan.rows.offsets(static_cast<uint64_t>(first_row + column), at);
-      plan.data[0][at[0]] = narrow<T>(total);
-    }
-  }
-}
-
-// Whether pieces of neighbouring rows lie whole at 16-byte addresses, for every element of the rows.
-template <class T>
-bool has_column_pieces(const Loop& rows, const SumPlan<T>& plan) {
-  constexpr int kCount = kPieceElements<T>;
-  const int inner = rows.rank - 1;
-  return inner >= 0 && rows.strides[1][inner] == 1 && rows.shape[inner] % kCount == 0 && plan.stride[1] % kCount == 0 &&
-         rows_aligned(rows, 1, plan.data[1], sizeof(T), inner);
-}
-
-// The sums that row_part_stats left, one block (or column of blocks' warps) a row.
-template <class T, class Group>
-__global__ void __launch_bounds__(kRowThreads)
-    sum_parts(const __grid_constant__ SumPlan<T> plan, const SumStat* stats) {
-  begin_kernel();
-  Group group = GroupMaker<Group>::make();
-  const RowPart<T, RowSum, Group, false> part(plan, group, blockIdx.x, 0);
-  const int64_t row = int64_t{blockIdx.x} * group.rows() + group.row();
-  const SumStat total = whole_stat(plan, stats, part.active ? row : 0, group);
-  if (part.active && group.rank() == 0) *part.data[0] = narrow<T>(total.sum);
+  return s.parts <= kMaxLongParts && rows >= kBlocksAlone ? SumPath::kLongRow : SumPath::kSplitRow;
 }
 
 // The plan's rows as (out, in), the order of the call and of the skeleton.
@@ -140,91 +46,91 @@ Rows out_first(const ReduceSumPlan& plan) {
   return rows;
 }
 
-RowShape shape(const ReduceSumPlan& plan) {
-  // No clusters: a second launch over the few partial sums is cheaper than a cluster's start.
-  return row_shape(plan.rows.length, size_of(plan.dtype), plan.rows.axis_stride[0] == 1, /*has_clusters=*/false);
+template <class T, class H, int kRows>
+Status sum_lanes(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
+  const int64_t rows = s.threads / s.lanes * kRows;
+  return launch<sum_warp_rows<T, H, kRows>>(kName, call, {blocks_for(plan.count, rows), s.threads}, plan, s.lanes);
 }
 
-// The paths that plain rows and others share, but for the split path's second launch.
 template <bool kPlain, class T>
-Status sum_contiguous_rows(const RowShape& s, const SumPlan<T>& plan, SumStat* stats, const Call& call) {
+Status sum_warps(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
   constexpr int kCount = kPieceElements<T>;
   using Short = Held<kShortElements / kCount, kCount, kPlain>;
-  using Long = Held<kRowElements / kCount, kCount, kPlain>;
-  const int64_t blocks = plan.count * s.parts;
-  if (s.path == RowPath::kSplit)
-    return launch<row_part_stats<T, RowSum, Block, Long>>("reduce_sum", call, {blocks, s.threads}, plan, stats);
-  if (s.path != RowPath::kWarp)
-    return launch<sum_block_rows<T, Block, Long>>("reduce_sum", call, {blocks, s.threads}, plan);
-  const int64_t rows = s.threads / s.lanes, each = blocks_for(plan.count, rows);
-  if (!s.short_row) return launch<sum_warp_rows<T, Long, 1>>("reduce_sum", call, {each, s.threads}, plan, s.lanes);
+  using Half = Held<kRowElements / kCount / 2, kCount, kPlain>;
+  constexpr int kRowsOfHalf = kPlain ? kHalfRows : 1;
+  const bool half = plan.length <= kLanes * kRowElements / 2;
+  if (!s.short_row && !half) return sum_lanes<T, LongRow<T, kPlain>, 1>(s, plan, call);
+  if (!s.short_row) return sum_lanes<T, Half, kRowsOfHalf>(s, plan, call);
   if constexpr (kPlain) {
-    if (each > kShortBlocks || preparing_on != kNotPreparing) {
-      const Status status = launch<sum_warp_rows<T, Short, kShortRows>>(
-          "reduce_sum", call, {blocks_for(plan.count, rows * kShortRows), s.threads}, plan, s.lanes);
-      if (preparing_on == kNotPreparing || !status.ok()) return status;
-    }
+    if (plan.count > kShortBlocks * (s.threads / s.lanes)) return sum_lanes<T, Short, kShortRows>(s, plan, call);
   }
-  return launch<sum_warp_rows<T, Short, 1>>("reduce_sum", call, {each, s.threads}, plan, s.lanes);
+  return sum_lanes<T, Short, 1>(s, plan, call);
+}
+
+template <bool kPlain, class T>
+Status sum_contiguous_rows(SumPath path, const RowShape& s, const SumPlan<T>& plan, SumStat* stats, const Call& call) {
+  using H = LongRow<T, kPlain>;
+  const LaunchShape rows = {plan.count, s.threads};
+  if (path == SumPath::kWarpRows) return sum_warps<kPlain>(s, plan, call);
+  if (path == SumPath::kBlockRow) return launch<sum_block_rows<T, H>>(kName, call, rows, plan);
+  if (path == SumPath::kLongRow) return launch<sum_long_row<T, H>>(kName, call, rows, plan);
+  OPRT_TRY((launch<row_part_stats<T, RowSum, Block, H>>(kName, call, {plan.count * s.parts, s.threads}, plan, stats)));
+  const int64_t threads = std::min<int64_t>(kRowThreads, std::max<int64_t>(kLanes, power_of_two_from(s.parts)));
+  return launch<sum_row_parts<T>>(kName, call, {plan.count, static_cast<int>(threads)}, plan, stats);
+}
+
+template <int kWide, class T>
+Status sum_strided_rows(SumPath path, const RowShape& s, const SumPlan<T>& plan, SumStat* stats, const Call& call) {
+  const LaunchShape tiles = {blocks_for(plan.count, kRowLanes), s.threads};
+  if (path == SumPath::kColumns) return launch<sum_columns<T, kWide>>(kName, call, tiles, plan);
+  if (path == SumPath::kLongColumns) return launch<sum_long_columns<T, kWide>>(kName, call, tiles, plan);
+  const LaunchShape parts = {tiles.blocks * s.parts, s.threads};
+  OPRT_TRY((launch<column_part_stats<T, RowSum, kWide>>(kName, call, parts, plan, stats)));
+  return launch<sum_column_parts<T>>(kName, call, tiles, plan, stats);
 }
 
 template <class T>
 Status run_typed(const ReduceSumPlan& p, const Call& call) {
-  using Tall = Held<kRowElements, 1>;
   const RowShape s = shape(p);
+  const SumPath by = path(p);
   const Rows rows = out_first(p);
   const SumPlan<T> plan = row_plan<T>(rows, s, call, RowSum{});
   SumStat* stats = part_stats<SumStat>(call);
-  const int64_t column_blocks = blocks_for(plan.count, kLanes);
-  switch (s.path) {
-    case RowPath::kWarp:
-    case RowPath::kBlock:
-    case RowPath::kCluster:
-    case RowPath::kSplit: {
-      const bool preparing = preparing_on != kNotPreparing, plain = is_plain(plan, 1);
-      if (plain || preparing) OPRT_TRY((sum_contiguous_rows<true>(s, plan, stats, call)));
-      if (!plain || preparing) OPRT_TRY((sum_contiguous_rows<false>(s, plan, stats, call)));
-      if (s.path != RowPath::kSplit) return {};
-      const int64_t threads = std::min<int64_t>(kRowThreads, std::max<int64_t>(kLanes, power_of_two_from(s.parts)));
-      return launch<sum_parts<T, Block>>("reduce_sum", call, {plan.count, static_cast<int>(threads)}, plan, stats);
-    }
-    case RowPath::kColumns:
-    case RowPath::kSplitColumns: break;
+  const bool preparing = preparing_on != kNotPreparing;
+  if (rows.axis_stride[1] == 1) {
+    const bool plain = is_plain(plan, 1);
+    if (plain || preparing) OPRT_TRY((sum_contiguous_rows<true>(by, s, plan, stats, call)));
+    if (!plain || preparing) OPRT_TRY((sum_contiguous_rows<false>(by, s, plan, stats, call)));
+  } else {
+    const bool words = has_column_words(rows.rows, plan, 1);
+    if (words || preparing) OPRT_TRY((sum_strided_rows<kColumnWide>(by, s, plan, stats, call)));
+    if (!words || preparing) OPRT_TRY((sum_strided_rows<1>(by, s, plan, stats, call)));
   }
-  const bool preparing = preparing_on != kNotPreparing, split = s.path == RowPath::kSplitColumns;
-  const int64_t piece_blocks = blocks_for(plan.count, kLanes * kPieceElements<T>) * s.parts;
-  const bool pieces = piece_blocks >= kPieceBlocks && has_column_pieces(rows.rows, plan);
-  if (pieces || preparing)
-    OPRT_TRY(
-        (launch<sum_column_pieces<T>>("reduce_sum", call, {piece_blocks, s.threads}, plan, split ? stats : nullptr)));
-  if ((!pieces || preparing) && !split)
-    OPRT_TRY((launch<sum_block_rows<T, Column, Tall>>("reduce_sum", call, {column_blocks, s.threads}, plan)));
-  if ((!pieces || preparing) && split)
-    OPRT_TRY((launch<row_part_stats<T, RowSum, Column, Tall>>("reduce_sum", call, {column_blocks * s.parts, s.threads},
-                                                              plan, stats)));
-  return split ? launch<sum_parts<T, Column>>("reduce_sum", call, {column_blocks, s.threads}, plan, stats) : Status{};
+  return {};
 }
 
 Status run(const ReduceSumPlan& plan, const Call& call) {
   return with_float(plan.dtype, [&](auto t) { return run_typed<decltype(t)>(plan, call); });
 }
 
-constexpr Kernel<ReduceSumPlan> kKernels[] = {{"reduce_sum_warp_rows", run},
-                                              {"reduce_sum_block_row", run},
-                                              {"reduce_sum_split_row", run},
-                                              {"reduce_sum_columns", run},
+constexpr Kernel<ReduceSumPlan> kKernels[] = {{"reduce_sum_warp_rows", run},    {"reduce_sum_block_row", run},
+                                              {"reduce_sum_long_row", run},     {"reduce_sum_split_row", run},
+                                              {"reduce_sum_columns", run},      {"reduce_sum_long_columns", run},
                                               {"reduce_sum_split_columns", run}};
 
 Status choose(const ReduceSumPlan& plan, const Call&, const Kernel<ReduceSumPlan>** kernel) {
-  const int path = static_cast<int>(shape(plan).path);
-  *kernel = &kKernels[path > static_cast<int>(RowPath::kCluster) ? path - 1 : path];
+  *kernel = &kKernels[static_cast<int>(path(plan))];
   return {};
 }
 
-size_t workspace(const ReduceSumPlan& plan) { return part_bytes<SumStat>(shape(plan), plan.rows.rows.count); }
+size_t workspace(const ReduceSumPlan& plan) {
+  const SumPath by = path(plan);
+  const bool split = by == SumPath::kSplitRow || by == SumPath::kSplitColumns;
+  return split ? part_bytes<SumStat>(shape(plan), plan.rows.rows.count) : 0;
+}
 
 }  // namespace
 
-const Backend<ReduceSumPlan> reduce_sum_gpu = {kKernels, 5, choose, workspace};
+const Backend<ReduceSumPlan> reduce_sum_gpu = {kKernels, 7, choose, workspace};
 
 }  // namespace oprt

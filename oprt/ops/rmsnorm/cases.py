@@ -85,6 +85,8 @@ def cases(d):
     for rows in (15, 16, 17, 63, 64, 65, 129):  # gathered, neighbours together, and 64 at a time
         for n in (31, 255, 256, 257, 600):
             yield Case(f"switch, {rows} columns of {n}", Call(d.tensor((n, rows)), d.tensor(n), dim=0, eps=1e-6))
+    for rows in (3, 16):  # more than a cluster of blocks holds, apart and side by side in words
+        yield Case(f"{rows} columns of 4100", Call(d.tensor((4100, rows)), d.tensor(4100), dim=0, eps=1e-6))
     for n in (95, 96, 97, 4095, 4096, 4097, 1 << 15, (1 << 15) + 1, 100_003):
         call = Call(d.tensor((1, n)), d.tensor(n), dim=1, eps=1e-6)
         yield Case(f"switch, a row of {n}", call, layouts=("contiguous", "in place"))

@@ -101,6 +101,8 @@ def cases(d):
     for rows in (15, 16, 17, 63, 64, 65, 129):  # gathered, neighbours together, and 64 at a time
         for n in (31, 255, 256, 257, 600):
             yield Case(f"switch, {rows} columns of {n}", Call(d.tensor((n, rows)), dim=0))
+    for rows in (3, 16):  # more than a cluster of blocks holds, apart and side by side in words
+        yield Case(f"{rows} columns of 4100", Call(d.tensor((4100, rows)), dim=0))
     for n in (95, 96, 97, 4095, 4096, 4097, 16_383, 16_384, 16_385, 1 << 15, (1 << 15) + 1, 100_003):
         yield Case(f"switch, a row of {n}", Call(d.tensor((1, n)), dim=1), layouts=("contiguous", "in place"))
     yield Case("past the cache", Call(d.tensor((2100, 2048)), dim=1))
