@@ -33,6 +33,23 @@ ptx::Type Binder::take_type() {
   return found->second;
 }
 
+bool Binder::takes(size_t operands) {
+  return count() == operands || fail("takes " + std::to_string(operands) + " operands");
+}
+
+bool Binder::bind(ptx::Type result, std::initializer_list<ptx::Type> sources, Handler run) {
+  if (!takes(1 + sources.size())) return false;
+  out.d = destination(operand(0), result);
+  int place = 0;
+  for (const ptx::Type type : sources) {
+    const ptx::Operand& from = operand(static_cast<size_t>(place) + 1);
+    out.*kSources[place] = type == ptx::Type::pred ? predicate(from, place) : source(from, type);
+    ++place;
+  }
+  out.run = run;
+  return !failed();
+}
+
 Ref Binder::predicate(const ptx::Operand& operand, int place) {
   if (operand.negated) out.flips = static_cast<uint8_t>(out.flips | 1 << place);
   return source(operand, ptx::Type::pred);

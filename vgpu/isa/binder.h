@@ -11,6 +11,9 @@
 
 namespace vgpu::isa {
 
+// Where an instruction's sources are, in their order.
+inline constexpr Ref Decoded::* kSources[] = {&Decoded::a, &Decoded::b, &Decoded::c, &Decoded::e};
+
 class Binder {
  public:
   Binder(const ptx::Instruction& instruction, Decoded& out, Site& site)
@@ -31,6 +34,9 @@ class Binder {
 
   // --- Operands --------------------------------------------------------------------------------------------
   size_t count() const { return in.operands.size(); }
+  bool takes(size_t operands);  // or fails
+  // One destination, sources of these types (of predicates: they may be negated), and what is done with them.
+  bool bind(ptx::Type result, std::initializer_list<ptx::Type> sources, Handler run);
   // One that is not there reads as a sink: `source` and `address` refuse it.
   const ptx::Operand& operand(size_t i) const {
     static const ptx::Operand none;

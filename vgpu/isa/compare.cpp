@@ -49,8 +49,12 @@ Mask combine(Combine how, Mask a, Mask b) {
   return a;
 }
 
+// A comparison of all lanes' operands. Its plain form, setp with one result, is a handler of its own; the others are
+// rare and call it.
+using Comparison = Mask (*)(Warp&, const Decoded&);
+
 template <class T, auto F>
-VGPU_INLINE Mask compare_lanes(Warp& w, const Decoded& d) {
+Mask compare_lanes(Warp& w, const Decoded& d) {
   const T *a = w.lanes<T>(d.a), *b = w.lanes<T>(d.b);
   Mask result = 0;
   for (int l = 0; l < kLanes; ++l) result |= static_cast<Mask>(F(a[l], b[l])) << l;
@@ -60,22 +64,34 @@ void write(Warp& w, Ref place, Mask lanes, Mask value) {
   Mask& p = w.mask(place);
   p = (p & ~lanes) | (value & lanes);
 }
-
-// setp with a second predicate (the negation) or another one to combine with; `offset` is a Combine.
 template <class T, auto F>
+const Decoded* setp_plain(Warp& w, const Decoded& d, Mask lanes) {
+  write(w, d.d, lanes, compare_lanes<T, F>(w, d));
+  return &d + 1;
+}
+
+// Site::detail of the forms that combine the result with another predicate, operand c.
+struct Combined {
+  Comparison compare;
+  Combine how;
+};
+const Combined& combined(const Decoded& d) { return *static_cast<const Combined*>(d.site->detail.get()); }
+Mask other(Warp& w, const Decoded& d) { return w.mask(d.c) ^ (d.flips & 4 ? kAllLanes : 0); }
+
+// setp with a second predicate, of the negation.
 const Decoded* setp_general(Warp& w, const Decoded& d, Mask lanes) {
-  const Mask result = compare_lanes<T, F>(w, d), other = w.mask(d.c) ^ (d.flips & 4 ? kAllLanes : 0);
-  const Combine how = static_cast<Combine>(d.offset);
-  write(w, d.d, lanes, combine(how, result, other));
-  write(w, d.e, lanes, combine(how, ~result, other));
+  const auto [compare, how] = combined(d);
+  const Mask result = compare(w, d), with = other(w, d);
+  write(w, d.d, lanes, combine(how, result, with));
+  write(w, d.e, lanes, combine(how, ~result, with));
   return &d + 1;
 }
 
 // set: `e` holds the number that means true.
-template <class T, auto F, class D>
+template <class D>
 const Decoded* set(Warp& w, const Decoded& d, Mask lanes) {
-  const Mask other = w.mask(d.c) ^ (d.flips & 4 ? kAllLanes : 0);
-  const Mask result = combine(static_cast<Combine>(d.offset), compare_lanes<T, F>(w, d), other);
+  const auto [compare, how] = combined(d);
+  const Mask result = combine(how, compare(w, d), other(w, d));
   D* out = w.lanes<D>(d.d);
   const D* yes = w.lanes<D>(d.e);
   for_lanes(lanes, [&](int l) { out[l] = result >> l & 1 ? yes[l] : D{0}; });
@@ -84,28 +100,27 @@ const Decoded* set(Warp& w, const Decoded& d, Mask lanes) {
 
 Combine take_combine(Binder& b) { return static_cast<Combine>(b.take_one({"and", "or", "xor"}) + 1); }
 
-// Reads ".op{.bool}{.ftz}" off the mnemonic; the types are the row's.
-template <class T, auto F>
-bool setp(Binder& b) {
+void combine_with(Binder& b, Combine how, Comparison compare) {
+  b.out.c = how == Combine::none ? b.out.d : b.predicate(b.operand(3), 2);
+  b.site.detail = std::make_shared<const Combined>(Combined{compare, how});
+}
+
+// These read ".op{.bool}{.ftz}" off the mnemonic; operation and types are the row's.
+bool bind_setp(Binder& b, ptx::Type type, Handler plain, Comparison compare) {
   b.take_one({b.next()});
   const Combine how = take_combine(b);
-  const size_t wanted = how == Combine::none ? 3 : 4;
-  if (b.count() != wanted) return b.fail("takes " + std::to_string(wanted) + " operands");
+  if (!b.takes(how == Combine::none ? 3 : 4)) return false;
   const ptx::Operand* second = b.operand(0).pair;
   b.out.d = b.destination(b.operand(0), ptx::Type::pred);
-  b.out.a = b.source(b.operand(1), kType<T>);
-  b.out.b = b.source(b.operand(2), kType<T>);
+  b.out.a = b.source(b.operand(1), type);
+  b.out.b = b.source(b.operand(2), type);
   if (how == Combine::none && !second) {
-    b.out.run = [](Warp& w, const Decoded& d, Mask lanes) -> const Decoded* {
-      write(w, d.d, lanes, compare_lanes<T, F>(w, d));
-      return &d + 1;
-    };
+    b.out.run = plain;
     return !b.failed();
   }
-  b.out.c = how == Combine::none ? b.out.d : b.predicate(b.operand(3), 2);
+  combine_with(b, how, compare);
   b.out.e = b.destination(second ? *second : ptx::Operand{}, ptx::Type::pred);
-  b.out.offset = static_cast<int64_t>(how);
-  b.out.run = setp_general<T, F>;
+  b.out.run = setp_general;
   return !b.failed();
 }
 
@@ -116,12 +131,10 @@ ptx::Operand number(uint64_t bits) {
   return o;
 }
 
-template <class T, auto F>
-bool bind_set(Binder& b) {
+bool bind_set(Binder& b, ptx::Type compared, Comparison compare) {
   b.take_one({b.next()});
   const Combine how = take_combine(b);
-  const size_t wanted = how == Combine::none ? 3 : 4;
-  if (b.count() != wanted) return b.fail("takes " + std::to_string(wanted) + " operands");
+  if (!b.takes(how == Combine::none ? 3 : 4)) return false;
   b.take("ftz");
   const ptx::Type type = b.take_type();
   const bool small = ptx::size_of(type) == 2;
@@ -130,27 +143,32 @@ bool bind_set(Binder& b) {
                        : type == ptx::Type::bf16 ? 0x3f80
                                                  : 0xffffffff;
   b.out.d = b.destination(b.operand(0), type);
-  b.out.a = b.source(b.operand(1), kType<T>);
-  b.out.b = b.source(b.operand(2), kType<T>);
-  b.out.c = how == Combine::none ? b.out.d : b.predicate(b.operand(3), 2);
+  b.out.a = b.source(b.operand(1), compared);
+  b.out.b = b.source(b.operand(2), compared);
   b.out.e = b.source(number(yes), small ? ptx::Type::b16 : ptx::Type::b32);
-  b.out.offset = static_cast<int64_t>(how);
-  b.out.run = small ? set<T, F, uint16_t> : set<T, F, uint32_t>;
+  combine_with(b, how, compare);
+  b.out.run = small ? set<uint16_t> : set<uint32_t>;
   return !b.failed();
 }
 
-template <class T, Compare kOp, bool kFtz = false>
-void add_comparison(Table& t, const std::string& op, const std::string& type) {
-  const std::string ftz = kFtz ? ".ftz" : "";
-  t.add("setp." + op + "{.and,.or,.xor}" + ftz + type, setp<T, compare<kOp, kFtz, T>>);
+void add_rows(Table& t, std::string_view op, std::string_view ftz, std::string_view type, bool is_half, Bind setp,
+              Bind set) {
+  t.add({"setp.", op, "{.and,.or,.xor}", ftz, type}, setp);
   std::vector<const char*> outs = {".u32", ".s32", ".f32", ".f16", ".bf16"};
-  if (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>) outs.insert(outs.end(), {".u16", ".s16"});
-  for (const char* out : outs)
-    t.add("set." + op + "{.and,.or,.xor}" + ftz + out + type, bind_set<T, compare<kOp, kFtz, T>>);
+  if (is_half) outs.insert(outs.end(), {".u16", ".s16"});
+  for (const char* out : outs) t.add({"set.", op, "{.and,.or,.xor}", ftz, out, type}, set);
+}
+template <class T, Compare kOp, bool kFtz = false>
+void add_comparison(Table& t, std::string_view op, std::string_view type) {
+  static constexpr auto kCompare = compare<kOp, kFtz, T>;
+  add_rows(
+      t, op, kFtz ? ".ftz" : "", type, std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>,
+      [](Binder& b) { return bind_setp(b, kType<T>, setp_plain<T, kCompare>, compare_lanes<T, kCompare>); },
+      [](Binder& b) { return bind_set(b, kType<T>, compare_lanes<T, kCompare>); });
 }
 
 template <class T, size_t... I>
-void add_integers(Table& t, const std::string& type, std::index_sequence<I...>) {
+void add_integers(Table& t, std::string_view type, std::index_sequence<I...>) {
   (add_comparison<T, static_cast<Compare>(I)>(t, kNames[I], type), ...);
 }
 template <class T, bool kFtz, size_t... I>
@@ -178,7 +196,8 @@ template <class H, auto F>
 bool bind_setp_pair(Binder& b) {
   b.take_one({b.next()});
   const Combine how = take_combine(b);
-  if (b.count() != (how == Combine::none ? 3u : 4u) || !b.operand(0).pair) return b.fail("takes p|q and its operands");
+  if (!b.takes(how == Combine::none ? 3 : 4)) return false;
+  if (!b.operand(0).pair) return b.fail("takes p|q");
   b.out.d = b.destination(b.operand(0), ptx::Type::pred);
   b.out.e = b.destination(*b.operand(0).pair, ptx::Type::pred);
   b.out.a = b.source(b.operand(1), kType<Pair<H>>);
@@ -195,15 +214,15 @@ uint32_t set_pair(Pair<H> a, Pair<H> b) {
 }
 template <class H, bool kFtz, size_t... I>
 void add_pairs(Table& t, std::index_sequence<I...>) {
-  const std::string type = name<Pair<H>>(), ftz = kFtz ? ".ftz" : "";
+  const char *const type = name<Pair<H>>(), *const ftz = kFtz ? ".ftz" : "";
   constexpr uint32_t kOne = std::is_same_v<H, Half> ? 0x3c00 : 0x3f80;
   (
       [&] {
         constexpr auto kCompare = compare<static_cast<Compare>(I), kFtz, H>;
-        t.add("setp." + std::string(kNames[I]) + "{.and,.or,.xor}" + ftz + type, bind_setp_pair<H, kCompare>);
-        t.add("set." + std::string(kNames[I]) + ftz + type + type, lanes<set_pair<H, kCompare, kOne>>);
+        t.add({"setp.", kNames[I], "{.and,.or,.xor}", ftz, type}, bind_setp_pair<H, kCompare>);
+        t.add({"set.", kNames[I], ftz, type, type}, lanes<set_pair<H, kCompare, kOne>>);
         for (const char* out : {".u32", ".s32"})
-          t.add("set." + std::string(kNames[I]) + ftz + out + type, lanes<set_pair<H, kCompare, 0xffff>>);
+          t.add({"set.", kNames[I], ftz, out, type}, lanes<set_pair<H, kCompare, 0xffff>>);
       }(),
       ...);
 }
@@ -259,10 +278,10 @@ void add_compare(Table& t) {
 
   const auto select = [&]<class T>(std::initializer_list<const char*> types) {
     for (const std::string type : types) {
-      t.add("selp" + type, lanes<selp<T>>);
-      t.add("slct" + type + ".s32", lanes<slct_integer<T>>);
-      t.add("slct" + type + ".f32", lanes<slct_float<T>>);
-      t.add("slct.ftz" + type + ".f32", lanes<slct_float_ftz<T>>);
+      t.add({"selp", type}, lanes<selp<T>>);
+      t.add({"slct", type, ".s32"}, lanes<slct_integer<T>>);
+      t.add({"slct", type, ".f32"}, lanes<slct_float<T>>);
+      t.add({"slct.ftz", type, ".f32"}, lanes<slct_float_ftz<T>>);
     }
   };
   select.operator()<uint16_t>({".b16", ".u16", ".s16", ".f16", ".bf16"});

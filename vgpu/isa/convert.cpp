@@ -198,6 +198,9 @@ const char* spelling(Rounding r) {
   return "";
 }
 
+template <bool kCommon>
+using Mode = std::conditional_t<kCommon, Rounded<Rounding::nearest>, Rare>;
+
 template <Rounding... R, class F>
 void each_rounding(F&& f) {
   (f.template operator()<R>(), ...);
@@ -214,34 +217,35 @@ void all_integers(F&& f) {
 void add_between_integers(Table& t) {
   all_integers([&]<class D>() {
     all_integers([&]<class S>() {
-      t.add("cvt" + name<D>() + name<S>(), lanes<convert<D, S>>);
-      t.add("cvt.sat" + name<D>() + name<S>(), lanes<convert_sat<D, S>>);
+      t.add({"cvt", name<D>(), name<S>()}, lanes<convert<D, S>, Mode<(sizeof(D) > 1 && sizeof(S) > 1)>>);
+      t.add({"cvt.sat", name<D>(), name<S>()}, lanes<convert_sat<D, S>, Rare>);
     });
   });
 }
 
 void add_packs(Table& t) {
-  t.add("cvt.pack.sat.u16.s32", lanes<pack<uint16_t>>);
-  t.add("cvt.pack.sat.s16.s32", lanes<pack<int16_t>>);
-  t.add("cvt.pack.sat.u8.s32.b32", lanes<pack_below<uint8_t>>);
-  t.add("cvt.pack.sat.s8.s32.b32", lanes<pack_below<int8_t>>);
+  t.add("cvt.pack.sat.u16.s32", lanes<pack<uint16_t>, Rare>);
+  t.add("cvt.pack.sat.s16.s32", lanes<pack<int16_t>, Rare>);
+  t.add("cvt.pack.sat.u8.s32.b32", lanes<pack_below<uint8_t>, Rare>);
+  t.add("cvt.pack.sat.s8.s32.b32", lanes<pack_below<int8_t>, Rare>);
 }
 
 void add_integers_and_floats(Table& t) {
   all_integers([&]<class I>() {
     all_roundings([&]<Rounding R>() {
-      const std::string rounding = spelling(R);
-      t.add("cvt" + rounding + "i{.sat}" + name<I>() + ".f32", lanes<to_integer<I, float, R, false>>);
-      t.add("cvt" + rounding + "i.ftz{.sat}" + name<I>() + ".f32", lanes<to_integer<I, float, R, true>>);
-      t.add("cvt" + rounding + "i{.sat}" + name<I>() + ".f64", lanes<to_integer<I, double, R, false>>);
+      const char* const rounding = spelling(R);
+      t.add({"cvt", rounding, "i{.sat}", name<I>(), ".f32"},
+            lanes<to_integer<I, float, R, false>, Mode<sizeof(I) == 4>>);
+      t.add({"cvt", rounding, "i.ftz{.sat}", name<I>(), ".f32"}, lanes<to_integer<I, float, R, true>, Rare>);
+      t.add({"cvt", rounding, "i{.sat}", name<I>(), ".f64"}, lanes<to_integer<I, double, R, false>, Rare>);
       each<Half, Bfloat>([&]<class H>() {
-        t.add("cvt" + rounding + "i{.sat}" + name<I>() + name<H>(), lanes<to_integer<I, H, R, false>>);
-        t.add("cvt" + rounding + name<H>() + name<I>(), lanes<half_from_integer<H, I, R, false>>);
+        t.add({"cvt", rounding, "i{.sat}", name<I>(), name<H>()}, lanes<to_integer<I, H, R, false>, Rare>);
+        t.add({"cvt", rounding, name<H>(), name<I>()}, lanes<half_from_integer<H, I, R, false>, Rare>);
       });
-      t.add("cvt" + rounding + ".sat.f16" + name<I>(), lanes<half_from_integer<Half, I, R, true>>);
+      t.add({"cvt", rounding, ".sat.f16", name<I>()}, lanes<half_from_integer<Half, I, R, true>, Rare>);
       each<float, double>([&]<class F>() {
-        t.add("cvt" + rounding + name<F>() + name<I>(), lanes<from_integer<F, I, false>, Rounded<R>>);
-        t.add("cvt" + rounding + ".sat" + name<F>() + name<I>(), lanes<from_integer<F, I, true>, Rounded<R>>);
+        t.add({"cvt", rounding, name<F>(), name<I>()}, lanes<from_integer<F, I, false>, Rounded<R>>);
+        t.add({"cvt", rounding, ".sat", name<F>(), name<I>()}, lanes<from_integer<F, I, true>, Rounded<R>>);
       });
     });
   });
@@ -252,8 +256,9 @@ template <class H, Finish kFinish>
 void add_to_half(Table& t, const std::string& flags) {
   each_rounding<Rounding::nearest, Rounding::zero>([&]<Rounding R>() {
     const std::string head = spelling(R) + flags;
-    t.add("cvt" + head + name<H>() + ".f32", lanes<half_from<H, float, R, kFinish, false>>);
-    t.add("cvt" + head + name<Pair<H>>() + ".f32", lanes<pair_from<H, R, kFinish>>);
+    t.add({"cvt", head, name<H>(), ".f32"},
+          lanes<half_from<H, float, R, kFinish, false>, Mode<kFinish == Finish::none>>);
+    t.add({"cvt", head, name<Pair<H>>(), ".f32"}, lanes<pair_from<H, R, kFinish>, Mode<kFinish == Finish::none>>);
   });
 }
 
@@ -263,27 +268,28 @@ void add_halves(Table& t) {
     add_to_half<H, Finish::relu>(t, ".relu");
     add_to_half<H, Finish::finite>(t, ".satfinite");
     add_to_half<H, Finish::relu_finite>(t, ".relu.satfinite");
-    t.add("cvt.f32" + name<H>(), lanes<from_half<float, H, false, false>>);
-    t.add("cvt.ftz.f32" + name<H>(), lanes<from_half<float, H, true, false>>);
-    t.add("cvt.sat.f32" + name<H>(), lanes<from_half<float, H, false, true>>);
-    t.add("cvt.ftz.sat.f32" + name<H>(), lanes<from_half<float, H, true, true>>);
-    t.add("cvt.f64" + name<H>(), lanes<from_half<double, H, false, false>>);
-    t.add("cvt.sat.f64" + name<H>(), lanes<from_half<double, H, false, true>>);
+    t.add({"cvt.f32", name<H>()}, lanes<from_half<float, H, false, false>>);
+    t.add({"cvt.ftz.f32", name<H>()}, lanes<from_half<float, H, true, false>>);
+    t.add({"cvt.sat.f32", name<H>()}, lanes<from_half<float, H, false, true>>);
+    t.add({"cvt.ftz.sat.f32", name<H>()}, lanes<from_half<float, H, true, true>>);
+    t.add({"cvt.f64", name<H>()}, lanes<from_half<double, H, false, false>>);
+    t.add({"cvt.sat.f64", name<H>()}, lanes<from_half<double, H, false, true>>);
     all_roundings([&]<Rounding R>() {
-      const std::string rounding = spelling(R);
-      t.add("cvt" + rounding + name<H>() + ".f32", lanes<half_from<H, float, R, Finish::none, false>>);
-      t.add("cvt" + rounding + ".ftz" + name<H>() + ".f32", lanes<half_from<H, float, R, Finish::none, true>>);
-      t.add("cvt" + rounding + name<H>() + ".f64", lanes<half_from<H, double, R, Finish::none, false>>);
-      t.add("cvt" + rounding + "i" + name<H>() + name<H>(), lanes<round_integral_half<H, R>>);
-      t.add("cvt" + rounding + name<H>() + (std::is_same_v<H, Half> ? ".bf16" : ".f16"),
-            lanes<half_from<H, std::conditional_t<std::is_same_v<H, Half>, Bfloat, Half>, R, Finish::none, false>>);
+      const char* const rounding = spelling(R);
+      t.add({"cvt", rounding, name<H>(), ".f32"}, lanes<half_from<H, float, R, Finish::none, false>>);
+      t.add({"cvt", rounding, ".ftz", name<H>(), ".f32"}, lanes<half_from<H, float, R, Finish::none, true>, Rare>);
+      t.add({"cvt", rounding, name<H>(), ".f64"}, lanes<half_from<H, double, R, Finish::none, false>, Rare>);
+      t.add({"cvt", rounding, "i", name<H>(), name<H>()}, lanes<round_integral_half<H, R>, Rare>);
+      t.add(
+          {"cvt", rounding, name<H>(), (std::is_same_v<H, Half> ? ".bf16" : ".f16")},
+          lanes<half_from<H, std::conditional_t<std::is_same_v<H, Half>, Bfloat, Half>, R, Finish::none, false>, Rare>);
     });
   });
   all_roundings([&]<Rounding R>() {
-    const std::string rounding = spelling(R);
-    t.add("cvt" + rounding + ".sat.f16.f32", lanes<half_from<Half, float, R, Finish::sat, false>>);
-    t.add("cvt" + rounding + ".ftz.sat.f16.f32", lanes<half_from<Half, float, R, Finish::sat, true>>);
-    t.add("cvt" + rounding + ".sat.f16.f64", lanes<half_from<Half, double, R, Finish::sat, false>>);
+    const char* const rounding = spelling(R);
+    t.add({"cvt", rounding, ".sat.f16.f32"}, lanes<half_from<Half, float, R, Finish::sat, false>, Rare>);
+    t.add({"cvt", rounding, ".ftz.sat.f16.f32"}, lanes<half_from<Half, float, R, Finish::sat, true>, Rare>);
+    t.add({"cvt", rounding, ".sat.f16.f64"}, lanes<half_from<Half, double, R, Finish::sat, false>, Rare>);
   });
 }
 
@@ -298,37 +304,37 @@ void add_between_floats(Table& t) {
   t.add("cvt.ftz.sat.f32.f32", lanes<resize<float, float, true, true>>);
   t.add("cvt.sat.f64.f64", lanes<resize<double, double, false, true>>);
   all_roundings([&]<Rounding R>() {
-    const std::string rounding = spelling(R);
-    t.add("cvt" + rounding + ".f32.f64", lanes<resize<float, double, false, false>, Rounded<R>>);
-    t.add("cvt" + rounding + ".ftz.f32.f64", lanes<resize<float, double, true, false>, Rounded<R>>);
-    t.add("cvt" + rounding + ".sat.f32.f64", lanes<resize<float, double, false, true>, Rounded<R>>);
-    t.add("cvt" + rounding + ".ftz.sat.f32.f64", lanes<resize<float, double, true, true>, Rounded<R>>);
-    t.add("cvt" + rounding + "i.f32.f32", lanes<round_integral<float, R, false, false>>);
-    t.add("cvt" + rounding + "i.ftz.f32.f32", lanes<round_integral<float, R, true, false>>);
-    t.add("cvt" + rounding + "i.sat.f32.f32", lanes<round_integral<float, R, false, true>>);
-    t.add("cvt" + rounding + "i.ftz.sat.f32.f32", lanes<round_integral<float, R, true, true>>);
-    t.add("cvt" + rounding + "i.f64.f64", lanes<round_integral<double, R, false, false>>);
-    t.add("cvt" + rounding + "i.sat.f64.f64", lanes<round_integral<double, R, false, true>>);
+    const char* const rounding = spelling(R);
+    t.add({"cvt", rounding, ".f32.f64"}, lanes<resize<float, double, false, false>, Rounded<R>>);
+    t.add({"cvt", rounding, ".ftz.f32.f64"}, lanes<resize<float, double, true, false>, Rounded<R>>);
+    t.add({"cvt", rounding, ".sat.f32.f64"}, lanes<resize<float, double, false, true>, Rounded<R>>);
+    t.add({"cvt", rounding, ".ftz.sat.f32.f64"}, lanes<resize<float, double, true, true>, Rounded<R>>);
+    t.add({"cvt", rounding, "i.f32.f32"}, lanes<round_integral<float, R, false, false>>);
+    t.add({"cvt", rounding, "i.ftz.f32.f32"}, lanes<round_integral<float, R, true, false>, Rare>);
+    t.add({"cvt", rounding, "i.sat.f32.f32"}, lanes<round_integral<float, R, false, true>, Rare>);
+    t.add({"cvt", rounding, "i.ftz.sat.f32.f32"}, lanes<round_integral<float, R, true, true>, Rare>);
+    t.add({"cvt", rounding, "i.f64.f64"}, lanes<round_integral<double, R, false, false>, Rare>);
+    t.add({"cvt", rounding, "i.sat.f64.f64"}, lanes<round_integral<double, R, false, true>, Rare>);
   });
 }
 
 void add_small_formats(Table& t) {
-  t.add("cvt.rna.tf32.f32", lanes<to_tf32<Rounding::away, false, false>>);
-  t.add("cvt.rna.satfinite.tf32.f32", lanes<to_tf32<Rounding::away, false, true>>);
+  t.add("cvt.rna.tf32.f32", lanes<to_tf32<Rounding::away, false, false>, Rare>);
+  t.add("cvt.rna.satfinite.tf32.f32", lanes<to_tf32<Rounding::away, false, true>, Rare>);
   each_rounding<Rounding::nearest, Rounding::zero>([&]<Rounding R>() {
     const std::string head = std::string("cvt") + spelling(R);
-    t.add(head + ".tf32.f32", lanes<to_tf32<R, false, false>>);
-    t.add(head + ".satfinite.tf32.f32", lanes<to_tf32<R, false, true>>);
-    t.add(head + ".relu.tf32.f32", lanes<to_tf32<R, true, false>>);
-    t.add(head + ".relu.satfinite.tf32.f32", lanes<to_tf32<R, true, true>>);
+    t.add({head, ".tf32.f32"}, lanes<to_tf32<R, false, false>, Rare>);
+    t.add({head, ".satfinite.tf32.f32"}, lanes<to_tf32<R, false, true>, Rare>);
+    t.add({head, ".relu.tf32.f32"}, lanes<to_tf32<R, true, false>, Rare>);
+    t.add({head, ".relu.satfinite.tf32.f32"}, lanes<to_tf32<R, true, true>, Rare>);
   });
   const auto bytes = [&]<bool kE4m3>(const std::string& type) {
-    t.add("cvt.rn.satfinite" + type + ".f32", lanes<bytes_from_floats<kE4m3, false>>);
-    t.add("cvt.rn.satfinite.relu" + type + ".f32", lanes<bytes_from_floats<kE4m3, true>>);
-    t.add("cvt.rn.satfinite" + type + ".f16x2", lanes<bytes_from_halves<kE4m3, false>>);
-    t.add("cvt.rn.satfinite.relu" + type + ".f16x2", lanes<bytes_from_halves<kE4m3, true>>);
-    t.add("cvt.rn.f16x2" + type, lanes<halves_from_bytes<kE4m3, false>>);
-    t.add("cvt.rn.relu.f16x2" + type, lanes<halves_from_bytes<kE4m3, true>>);
+    t.add({"cvt.rn.satfinite", type, ".f32"}, lanes<bytes_from_floats<kE4m3, false>, Rare>);
+    t.add({"cvt.rn.satfinite.relu", type, ".f32"}, lanes<bytes_from_floats<kE4m3, true>, Rare>);
+    t.add({"cvt.rn.satfinite", type, ".f16x2"}, lanes<bytes_from_halves<kE4m3, false>, Rare>);
+    t.add({"cvt.rn.satfinite.relu", type, ".f16x2"}, lanes<bytes_from_halves<kE4m3, true>, Rare>);
+    t.add({"cvt.rn.f16x2", type}, lanes<halves_from_bytes<kE4m3, false>, Rare>);
+    t.add({"cvt.rn.relu.f16x2", type}, lanes<halves_from_bytes<kE4m3, true>, Rare>);
   };
   bytes.operator()<true>(".e4m3x2");
   bytes.operator()<false>(".e5m2x2");

@@ -148,10 +148,10 @@ struct Single<F, kFtz, kSat> {
 template <auto F, bool kFtz, bool kSat>
 void add_rounded(Table& t, const std::string& opcode, const std::string& flags, bool optional) {
   constexpr auto kRun = Single<F, kFtz, kSat>::run;
-  t.add(opcode + (optional ? "{.rn}" : ".rn") + flags, lanes<kRun>);
-  t.add(opcode + ".rz" + flags, lanes<kRun, Rounded<Rounding::zero>>);
-  t.add(opcode + ".rm" + flags, lanes<kRun, Rounded<Rounding::down>>);
-  t.add(opcode + ".rp" + flags, lanes<kRun, Rounded<Rounding::up>>);
+  t.add({opcode, (optional ? "{.rn}" : ".rn"), flags}, lanes<kRun>);
+  t.add({opcode, ".rz", flags}, lanes<kRun, Rounded<Rounding::zero>>);
+  t.add({opcode, ".rm", flags}, lanes<kRun, Rounded<Rounding::down>>);
+  t.add({opcode, ".rp", flags}, lanes<kRun, Rounded<Rounding::up>>);
 }
 template <float (*F)(float, float)>
 void add_arithmetic(Table& t, const std::string& opcode) {
@@ -162,10 +162,10 @@ void add_arithmetic(Table& t, const std::string& opcode) {
 }
 template <auto F>
 void add_double(Table& t, const std::string& opcode, bool optional) {
-  t.add(opcode + (optional ? "{.rn}" : ".rn") + ".f64", lanes<F>);
-  t.add(opcode + ".rz.f64", lanes<F, Rounded<Rounding::zero>>);
-  t.add(opcode + ".rm.f64", lanes<F, Rounded<Rounding::down>>);
-  t.add(opcode + ".rp.f64", lanes<F, Rounded<Rounding::up>>);
+  t.add({opcode, (optional ? "{.rn}" : ".rn"), ".f64"}, lanes<F>);
+  t.add({opcode, ".rz.f64"}, lanes<F, Rounded<Rounding::zero>>);
+  t.add({opcode, ".rm.f64"}, lanes<F, Rounded<Rounding::down>>);
+  t.add({opcode, ".rp.f64"}, lanes<F, Rounded<Rounding::up>>);
 }
 template <auto F>
 void add_exact(Table& t, const std::string& opcode) {  // div, rcp, sqrt: the mode is always written
@@ -174,18 +174,18 @@ void add_exact(Table& t, const std::string& opcode) {  // div, rcp, sqrt: the mo
 }
 template <auto F>
 void add_approximate(Table& t, const std::string& opcode) {
-  t.add(opcode + ".f32", lanes<Single<F, false, false>::run>);
-  t.add(opcode + ".ftz.f32", lanes<Single<F, true, false>::run>);
+  t.add({opcode, ".f32"}, lanes<Single<F, false, false>::run>);
+  t.add({opcode, ".ftz.f32"}, lanes<Single<F, true, false>::run>);
 }
 template <auto F, auto Fnan>
 void add_extreme(Table& t, const std::string& opcode) {
   add_approximate<F>(t, opcode);
-  t.add(opcode + ".NaN.f32", lanes<Single<Fnan, false, false>::run>);
-  t.add(opcode + ".ftz.NaN.f32", lanes<Single<Fnan, true, false>::run>);
-  t.add(opcode + ".xorsign.abs.f32", lanes<Single<xorsign<F>, false, false>::run>);
-  t.add(opcode + ".ftz.xorsign.abs.f32", lanes<Single<xorsign<F>, true, false>::run>);
-  t.add(opcode + ".NaN.xorsign.abs.f32", lanes<Single<xorsign<Fnan>, false, false>::run>);
-  t.add(opcode + ".ftz.NaN.xorsign.abs.f32", lanes<Single<xorsign<Fnan>, true, false>::run>);
+  t.add({opcode, ".NaN.f32"}, lanes<Single<Fnan, false, false>::run>);
+  t.add({opcode, ".ftz.NaN.f32"}, lanes<Single<Fnan, true, false>::run>);
+  t.add({opcode, ".xorsign.abs.f32"}, lanes<Single<xorsign<F>, false, false>::run>);
+  t.add({opcode, ".ftz.xorsign.abs.f32"}, lanes<Single<xorsign<F>, true, false>::run>);
+  t.add({opcode, ".NaN.xorsign.abs.f32"}, lanes<Single<xorsign<Fnan>, false, false>::run>);
+  t.add({opcode, ".ftz.NaN.xorsign.abs.f32"}, lanes<Single<xorsign<Fnan>, true, false>::run>);
 }
 
 }  // namespace
@@ -239,12 +239,12 @@ void add_floating(Table& t) {
   t.add("max.f64", lanes<max<double, false>>);
 
   each<float, double>([&]<class T>() {
-    t.add("testp.finite" + name<T>(), lanes<is_finite<T>>);
-    t.add("testp.infinite" + name<T>(), lanes<is_infinite<T>>);
-    t.add("testp.number" + name<T>(), lanes<is_number<T>>);
-    t.add("testp.notanumber" + name<T>(), lanes<is_nan<T>>);
-    t.add("testp.normal" + name<T>(), lanes<is_normal<T>>);
-    t.add("testp.subnormal" + name<T>(), lanes<is_subnormal<T>>);
+    t.add({"testp.finite", name<T>()}, lanes<is_finite<T>>);
+    t.add({"testp.infinite", name<T>()}, lanes<is_infinite<T>>);
+    t.add({"testp.number", name<T>()}, lanes<is_number<T>>);
+    t.add({"testp.notanumber", name<T>()}, lanes<is_nan<T>>);
+    t.add({"testp.normal", name<T>()}, lanes<is_normal<T>>);
+    t.add({"testp.subnormal", name<T>()}, lanes<is_subnormal<T>>);
   });
 }
 

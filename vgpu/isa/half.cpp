@@ -85,8 +85,8 @@ struct Both<F> {
 // Rows for a type and for its pair.
 template <class H, auto F>
 void add_both(Table& t, const std::string& mnemonic) {
-  t.add(mnemonic + name<H>(), lanes<F>);
-  t.add(mnemonic + name<Pair<H>>(), lanes<Both<F>::run>);
+  t.add({mnemonic, name<H>()}, lanes<F>);
+  t.add({mnemonic, name<Pair<H>>()}, lanes<Both<F>::run>);
 }
 
 template <class H>

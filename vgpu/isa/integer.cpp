@@ -279,7 +279,7 @@ const Decoded* with_carry(Warp& w, const Decoded& d, Mask lanes) {
 template <class T, bool kMinus, bool kIn, bool kOut, Multiply kMultiply = Multiply::none, class P = T>
 bool carry(Binder& b) {
   constexpr size_t kCount = kMultiply == Multiply::none ? 3 : 4;
-  if (b.count() != kCount) return b.fail("takes " + std::to_string(kCount) + " operands");
+  if (!b.takes(kCount)) return false;
   b.out.d = b.destination(b.operand(0), kType<T>);
   b.out.a = b.source(b.operand(1), kType<T>);
   b.out.b = b.source(b.operand(2), kType<T>);
@@ -289,23 +289,23 @@ bool carry(Binder& b) {
 }
 template <class T>
 void add_carry(Table& t, const std::string& type) {
-  t.add("add.cc" + type, carry<T, false, false, true>);
-  t.add("addc" + type, carry<T, false, true, false>);
-  t.add("addc.cc" + type, carry<T, false, true, true>);
-  t.add("sub.cc" + type, carry<T, true, false, true>);
-  t.add("subc" + type, carry<T, true, true, false>);
-  t.add("subc.cc" + type, carry<T, true, true, true>);
+  t.add({"add.cc", type}, carry<T, false, false, true>);
+  t.add({"addc", type}, carry<T, false, true, false>);
+  t.add({"addc.cc", type}, carry<T, false, true, true>);
+  t.add({"sub.cc", type}, carry<T, true, false, true>);
+  t.add({"subc", type}, carry<T, true, true, false>);
+  t.add({"subc.cc", type}, carry<T, true, true, true>);
 }
 template <class P>
 void add_mad_carry(Table& t) {
   using T = Unsigned<P>;
   const std::string type = name<P>();
-  t.add("mad.lo.cc" + type, carry<T, false, false, true, Multiply::low>);
-  t.add("mad.hi.cc" + type, carry<T, false, false, true, Multiply::high, P>);
-  t.add("madc.lo" + type, carry<T, false, true, false, Multiply::low>);
-  t.add("madc.lo.cc" + type, carry<T, false, true, true, Multiply::low>);
-  t.add("madc.hi" + type, carry<T, false, true, false, Multiply::high, P>);
-  t.add("madc.hi.cc" + type, carry<T, false, true, true, Multiply::high, P>);
+  t.add({"mad.lo.cc", type}, carry<T, false, false, true, Multiply::low>);
+  t.add({"mad.hi.cc", type}, carry<T, false, false, true, Multiply::high, P>);
+  t.add({"madc.lo", type}, carry<T, false, true, false, Multiply::low>);
+  t.add({"madc.lo.cc", type}, carry<T, false, true, true, Multiply::low>);
+  t.add({"madc.hi", type}, carry<T, false, true, false, Multiply::high, P>);
+  t.add({"madc.hi.cc", type}, carry<T, false, true, true, Multiply::high, P>);
 }
 
 }  // namespace
@@ -313,25 +313,25 @@ void add_mad_carry(Table& t) {
 void add_integer(Table& t) {
   each<uint16_t, int16_t, uint32_t, int32_t, uint64_t, int64_t>([&]<class T>() {
     const std::string type = name<T>();
-    t.add("add" + type, lanes<add<T>>);
-    t.add("sub" + type, lanes<sub<T>>);
-    t.add("mul.lo" + type, lanes<mul_lo<T>>);
-    t.add("mul.hi" + type, lanes<mul_hi<T>>);
-    t.add("mad.lo" + type, lanes<mad_lo<T>>);
-    t.add("mad.hi" + type, lanes<mad_hi<T>>);
-    t.add("sad" + type, lanes<sad<T>>);
-    t.add("div" + type, lanes<div<T>>);
-    t.add("rem" + type, lanes<rem<T>>);
-    t.add("min" + type, lanes<min<T>>);
-    t.add("max" + type, lanes<max<T>>);
+    t.add({"add", type}, lanes<add<T>>);
+    t.add({"sub", type}, lanes<sub<T>>);
+    t.add({"mul.lo", type}, lanes<mul_lo<T>>);
+    t.add({"mul.hi", type}, lanes<mul_hi<T>>);
+    t.add({"mad.lo", type}, lanes<mad_lo<T>>);
+    t.add({"mad.hi", type}, lanes<mad_hi<T>>);
+    t.add({"sad", type}, lanes<sad<T>>);
+    t.add({"div", type}, lanes<div<T>>);
+    t.add({"rem", type}, lanes<rem<T>>);
+    t.add({"min", type}, lanes<min<T>>);
+    t.add({"max", type}, lanes<max<T>>);
   });
   each<uint16_t, int16_t, uint32_t, int32_t>([&]<class T>() {
-    t.add("mul.wide" + name<T>(), lanes<mul_wide<T>>);
-    t.add("mad.wide" + name<T>(), lanes<mad_wide<T>>);
+    t.add({"mul.wide", name<T>()}, lanes<mul_wide<T>>);
+    t.add({"mad.wide", name<T>()}, lanes<mad_wide<T>>);
   });
   each<int16_t, int32_t, int64_t>([&]<class T>() {
-    t.add("neg" + name<T>(), lanes<neg<T>>);
-    t.add("abs" + name<T>(), lanes<abs<T>>);
+    t.add({"neg", name<T>()}, lanes<neg<T>>);
+    t.add({"abs", name<T>()}, lanes<abs<T>>);
   });
   t.add("add.sat.s32", lanes<add_sat>);
   t.add("sub.sat.s32", lanes<sub_sat>);
@@ -350,16 +350,16 @@ void add_integer(Table& t) {
 
   each<uint32_t, int32_t>([&]<class T>() {
     const std::string type = name<T>();
-    t.add("mul24.lo" + type, lanes<mul24_lo<T>>);
-    t.add("mul24.hi" + type, lanes<mul24_hi<T>>);
-    t.add("mad24.lo" + type, lanes<mad24_lo<T>>);
-    t.add("mad24.hi" + type, lanes<mad24_hi<T>>);
-    t.add("szext.wrap" + type, lanes<szext<T, true>>);
-    t.add("szext.clamp" + type, lanes<szext<T, false>>);
+    t.add({"mul24.lo", type}, lanes<mul24_lo<T>>);
+    t.add({"mul24.hi", type}, lanes<mul24_hi<T>>);
+    t.add({"mad24.lo", type}, lanes<mad24_lo<T>>);
+    t.add({"mad24.hi", type}, lanes<mad24_hi<T>>);
+    t.add({"szext.wrap", type}, lanes<szext<T, true>>);
+    t.add({"szext.clamp", type}, lanes<szext<T, false>>);
     each<uint32_t, int32_t>([&]<class B>() {
-      t.add("dp4a" + type + name<B>(), lanes<dp4a<T, B>>);
-      t.add("dp2a.lo" + type + name<B>(), lanes<dp2a<T, B, 0>>);
-      t.add("dp2a.hi" + type + name<B>(), lanes<dp2a<T, B, 2>>);
+      t.add({"dp4a", type, name<B>()}, lanes<dp4a<T, B>>);
+      t.add({"dp2a.lo", type, name<B>()}, lanes<dp2a<T, B, 0>>);
+      t.add({"dp2a.hi", type, name<B>()}, lanes<dp2a<T, B, 2>>);
     });
   });
   t.add("mad24.hi.sat.s32", lanes<mad24_hi_sat>);
@@ -376,9 +376,9 @@ void add_integer(Table& t) {
   t.add("bmsk.wrap.b32", lanes<bmsk<true>>);
   t.add("bmsk.clamp.b32", lanes<bmsk<false>>);
   each<uint32_t, int32_t, uint64_t, int64_t>([&]<class T>() {
-    t.add("bfind" + name<T>(), lanes<bfind<T>>);
-    t.add("bfind.shiftamt" + name<T>(), lanes<bfind_shift<T>>);
-    t.add("bfe" + name<T>(), lanes<bfe<T>>);
+    t.add({"bfind", name<T>()}, lanes<bfind<T>>);
+    t.add({"bfind.shiftamt", name<T>()}, lanes<bfind_shift<T>>);
+    t.add({"bfe", name<T>()}, lanes<bfe<T>>);
   });
 
   add_carry<uint32_t>(t, ".u32");

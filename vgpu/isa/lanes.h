@@ -49,7 +49,7 @@ inline constexpr ptx::Type kType<double> = ptx::Type::f64;
 
 // As mnemonics spell it.
 template <class T>
-std::string name() {
+constexpr const char* name() {
   switch (kType<T>) {
     case ptx::Type::pred: return ".pred";
     case ptx::Type::u8: return ".u8";
@@ -87,6 +87,9 @@ VGPU_INLINE void for_lanes(Mask lanes, F&& f) {
   }
 }
 
+// A mode that changes nothing: the instruction is rare, and a plain loop over its lanes is quicker to compile.
+struct Rare {};
+
 namespace detail {
 
 struct Bits {
@@ -107,9 +110,8 @@ struct Form;
 
 template <auto F, class Mode, class D, class... S>
 struct Form<F, Mode, D (*)(S...)> {
-  // Rounding modes other than nearest are rare: the plain loop is quicker to compile.
+  // Rounding modes other than nearest are rare, too.
   static constexpr bool kRare = !std::is_same_v<Mode, Rounded<Rounding::nearest>>;
-  static constexpr Ref Decoded::* kPlaces[] = {&Decoded::a, &Decoded::b, &Decoded::c, &Decoded::e};
 
   template <size_t... I>
   VGPU_INLINE static void apply(Warp& w, const Decoded& d, Mask lanes, std::index_sequence<I...>) {
@@ -129,22 +131,11 @@ struct Form<F, Mode, D (*)(S...)> {
           for_lanes(lanes, one);
       }
     };
-    all(input<S>(w, d, d.*kPlaces[I], I)...);
+    all(input<S>(w, d, d.*kSources[I], I)...);
   }
   static const Decoded* run(Warp& w, const Decoded& d, Mask lanes) {
     apply(w, d, lanes, std::index_sequence_for<S...>());
     return &d + 1;
-  }
-
-  template <size_t... I>
-  static bool bind(Binder& b, std::index_sequence<I...>) {
-    if (b.count() != 1 + sizeof...(S)) return b.fail("takes " + std::to_string(1 + sizeof...(S)) + " operands");
-    b.out.d = b.destination(b.operand(0), kType<D>);
-    ((b.out.*kPlaces[I] =
-          std::is_same_v<S, bool> ? b.predicate(b.operand(I + 1), I) : b.source(b.operand(I + 1), kType<S>)),
-     ...);
-    b.out.run = run;
-    return !b.failed();
   }
 };
 
@@ -154,7 +145,7 @@ template <auto F, class Mode = Rounded<Rounding::nearest>>
 bool lanes(Binder& b) {
   using Signature = std::decay_t<decltype(F)>;
   return [&]<class D, class... S>(D (*)(S...)) {
-    return detail::Form<F, Mode, D (*)(S...)>::bind(b, std::index_sequence_for<S...>());
+    return b.bind(kType<D>, {kType<S>...}, detail::Form<F, Mode, D (*)(S...)>::run);
   }(static_cast<Signature>(F));
 }
 

@@ -94,7 +94,7 @@ const Decoded* combine(Warp& w, const Decoded& d, Mask lanes) {
 }
 template <Mask (*F)(Mask, Mask), size_t kSources>
 bool masks(Binder& b) {
-  if (b.count() != kSources + 1) return b.fail("takes " + std::to_string(kSources + 1) + " operands");
+  if (!b.takes(kSources + 1)) return false;
   b.out.d = b.destination(b.operand(0), ptx::Type::pred);
   b.out.a = b.predicate(b.operand(1), 0);
   b.out.b = kSources == 2 ? b.predicate(b.operand(2), 1) : b.out.a;
@@ -210,19 +210,19 @@ bool mov(Binder& b) {
 
 void add_logic(Table& t) {
   const auto bits = [&]<class T>(const std::string& type) {
-    t.add("and" + type, lanes<bit_and<T>>);
-    t.add("or" + type, lanes<bit_or<T>>);
-    t.add("xor" + type, lanes<bit_xor<T>>);
-    t.add("not" + type, lanes<bit_not<T>>);
-    t.add("cnot" + type, lanes<cnot<T>>);
-    t.add("shl" + type, lanes<shl<T>>);
-    t.add("shr" + type, lanes<shr<T>>);
+    t.add({"and", type}, lanes<bit_and<T>>);
+    t.add({"or", type}, lanes<bit_or<T>>);
+    t.add({"xor", type}, lanes<bit_xor<T>>);
+    t.add({"not", type}, lanes<bit_not<T>>);
+    t.add({"cnot", type}, lanes<cnot<T>>);
+    t.add({"shl", type}, lanes<shl<T>>);
+    t.add({"shr", type}, lanes<shr<T>>);
   };
   bits.operator()<uint16_t>(".b16");
   bits.operator()<uint32_t>(".b32");
   bits.operator()<uint64_t>(".b64");
   each<uint16_t, int16_t, uint32_t, int32_t, uint64_t, int64_t>(
-      [&]<class T>() { t.add("shr" + name<T>(), lanes<shr<T>>); });
+      [&]<class T>() { t.add({"shr", name<T>()}, lanes<shr<T>>); });
   t.add("and.pred", masks<bit_and<Mask>, 2>);
   t.add("or.pred", masks<bit_or<Mask>, 2>);
   t.add("xor.pred", masks<bit_xor<Mask>, 2>);
@@ -244,10 +244,9 @@ void add_logic(Table& t) {
   t.add("prmt.b32.ecr", lanes<prmt<Permutation::ecr>>);
   t.add("prmt.b32.rc16", lanes<prmt<Permutation::rc16>>);
 
-  for (const char* type : {".b16", ".u16", ".s16", ".f16", ".bf16"}) t.add(std::string("mov") + type, mov<uint16_t>);
-  for (const char* type : {".b32", ".u32", ".s32", ".f16x2", ".bf16x2"})
-    t.add(std::string("mov") + type, mov<uint32_t>);
-  for (const char* type : {".b64", ".u64", ".s64"}) t.add(std::string("mov") + type, mov<uint64_t>);
+  for (const char* type : {".b16", ".u16", ".s16", ".f16", ".bf16"}) t.add({"mov", type}, mov<uint16_t>);
+  for (const char* type : {".b32", ".u32", ".s32", ".f16x2", ".bf16x2"}) t.add({"mov", type}, mov<uint32_t>);
+  for (const char* type : {".b64", ".u64", ".s64"}) t.add({"mov", type}, mov<uint64_t>);
   t.add("mov.f32", lanes<same<float>>);
   t.add("mov.f64", lanes<same<double>>);
   t.add("mov.b128", mov<Wide>);

@@ -1,6 +1,8 @@
 #include "isa/table.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 namespace vgpu::isa {
 namespace {
@@ -37,6 +39,12 @@ void Table::add(std::string_view syntax, Bind bind) {
   expand(head, syntax, [&](const std::string& mnemonic) { rows_[mnemonic] = bind; });
 }
 
+void Table::add(std::initializer_list<std::string_view> syntax, Bind bind) {
+  std::string whole;
+  for (const std::string_view piece : syntax) whole += piece;
+  add(whole, bind);
+}
+
 Table::Row Table::find(const ptx::Mnemonic& mnemonic) const {
   if (auto row = rows_.find(std::string(mnemonic.text)); row != rows_.end()) return {row->second, true};
   if (auto row = rows_.find(std::string(mnemonic.opcode)); row != rows_.end()) return {row->second, false};
@@ -60,10 +68,20 @@ void add_all(Table&);
 const Table& table() {
   static const Table built = [] {
     Table t;
-    const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
-                    __builtin_cpu_supports("bmi2");
-    (v3 ? v3::add_all : baseline::add_all)(t);
+#ifdef VGPU_HAS_v3
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+        __builtin_cpu_supports("bmi2")) {
+      v3::add_all(t);
+      return t;
+    }
+#endif
+#ifdef VGPU_HAS_baseline
+    baseline::add_all(t);
     return t;
+#else
+    std::fputs("vgpu: it was built for processors with AVX2 alone (VGPU_TARGETS), and this one has none\n", stderr);
+    std::exit(2);
+#endif
   }();
   return built;
 }

@@ -6,8 +6,8 @@
 // combinations of many modifiers (ld, atom, mma) have one row with the opcode alone, and their binder reads the
 // modifiers.
 //
-// The files of the families are compiled twice, for any x86-64 and with AVX2, FMA and F16C (x86-64-v3), into namespaces
-// of their own; table.cpp takes what the machine has.
+// The files of the families are compiled twice (VGPU_TARGETS), for any x86-64 and with AVX2, FMA and F16C (x86-64-v3),
+// into namespaces of their own; table.cpp takes what the machine has.
 #pragma once
 
 #include <string>
@@ -25,6 +25,7 @@ namespace vgpu::isa {
 class Table {
  public:
   void add(std::string_view syntax, Bind bind);
+  void add(std::initializer_list<std::string_view> syntax, Bind bind);  // in pieces
   struct Row {
     Bind bind = nullptr;  // null: there is no such instruction
     bool whole = false;   // the row's syntax is the whole mnemonic; else the binder has to take all modifiers

@@ -79,8 +79,8 @@ bool bind(Binder& b) {
 
 template <Video kOp>
 void add_both(Table& t, const std::string& name) {
-  t.add(name + "2", bind<kOp, 2>);
-  t.add(name + "4", bind<kOp, 4>);
+  t.add({name, "2"}, bind<kOp, 2>);
+  t.add({name, "4"}, bind<kOp, 4>);
 }
 
 }  // namespace

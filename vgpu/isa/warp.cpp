@@ -268,9 +268,9 @@ void add_warp(Table& t) {
   t.add("match.all.sync.b32", bind_match<uint32_t, false>);
   t.add("match.all.sync.b64", bind_match<uint64_t, false>);
   each<uint32_t, int32_t>([&]<class T>() {
-    t.add("redux.sync.add" + name<T>(), bind_redux<T, add<T>>);
-    t.add("redux.sync.min" + name<T>(), bind_redux<T, min<T>>);
-    t.add("redux.sync.max" + name<T>(), bind_redux<T, max<T>>);
+    t.add({"redux.sync.add", name<T>()}, bind_redux<T, add<T>>);
+    t.add({"redux.sync.min", name<T>()}, bind_redux<T, min<T>>);
+    t.add({"redux.sync.max", name<T>()}, bind_redux<T, max<T>>);
   });
   t.add("redux.sync.and.b32", bind_redux<uint32_t, bit_and<uint32_t>>);
   t.add("redux.sync.or.b32", bind_redux<uint32_t, bit_or<uint32_t>>);
