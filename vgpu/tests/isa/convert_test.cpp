@@ -113,8 +113,10 @@ TEST(IsaConvert, FloatToInteger) {
                 const Number n = to_integer(decode(from.format, bits), mode.rounding);
                 if (n.kind == Number::Kind::nan) return Row{0};
                 Wide value;
-                if (n.kind == Number::Kind::infinite || n.exponent > 60) {
-                  value = n.is_zero() ? 0 : n.negative ? to.least() : to.most();
+                if (n.is_zero()) {
+                  value = 0;
+                } else if (n.kind == Number::Kind::infinite || n.exponent > 60) {
+                  value = n.negative ? to.least() : to.most();
                 } else {
                   value = Wide(n.significand) << n.exponent;
                   value = std::min(std::max(n.negative ? -value : value, to.least()), to.most());
