@@ -1,9 +1,11 @@
 // The command `vgpu`: runs a CUDA program on the virtual GPU, and explains what it finds.
+#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -135,12 +137,48 @@ pid_t child = 0;
 
 void pass_on(int signal) { kill(child, signal); }
 
-int wait_for_child() {
-  // The terminal sends its signals to the program too; others are sent to us alone.
+// The terminal sends its signals to the program too; others are sent to us alone.
+void handle_signals() {
   signal(SIGINT, SIG_IGN);
   signal(SIGQUIT, SIG_IGN);
   signal(SIGTERM, pass_on);
   signal(SIGHUP, pass_on);
+}
+
+// Starts the program such that it ends with this process, also where that is killed. Returns errno.
+int start(const fs::path& program, char* const* words) {
+  int answer[2];  // closed by exec, or given the reason why there was none
+  if (pipe2(answer, O_CLOEXEC) != 0) return errno;
+  sigset_t passed_on, before;  // held back until there is somebody to pass them on to
+  sigemptyset(&passed_on);
+  sigaddset(&passed_on, SIGTERM);
+  sigaddset(&passed_on, SIGHUP);
+  sigprocmask(SIG_BLOCK, &passed_on, &before);
+  const pid_t parent = getpid();
+  child = fork();
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(128 + SIGKILL);  // it ended before the line above
+    execv(program.c_str(), words);
+    const int error = errno;
+    _exit(write(answer[1], &error, sizeof error) == sizeof error ? 127 : 126);
+  }
+  int error = child < 0 ? errno : 0;
+  if (child > 0) handle_signals();
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  close(answer[1]);
+  ssize_t bytes = 0;
+  if (child > 0) {
+    while ((bytes = read(answer[0], &error, sizeof error)) < 0 && errno == EINTR) {
+    }
+    if (bytes > 0) waitpid(child, nullptr, 0);
+  }
+  close(answer[0]);
+  return error;
+}
+
+int wait_for_child() {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -165,7 +203,7 @@ int run(std::vector<std::string> arguments) {
   std::vector<char*> words;
   for (auto& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
-  if (const int error = posix_spawn(&child, program.c_str(), nullptr, nullptr, words.data(), environ)) {
+  if (const int error = start(program, words.data())) {
     unlink(status_file.c_str());
     usage_error(program.string() + " cannot be started: " + std::strerror(error));
   }

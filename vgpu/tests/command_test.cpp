@@ -1,6 +1,8 @@
 // The command `vgpu`: usage, exit codes, and which programs it refuses.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -57,6 +59,39 @@ TEST(Command, TheExitCodeIsTheProgramsOwn) {
   const auto ran = run("run --check none --seed 3 -- sh -c 'echo $VGPU_CHECK $VGPU_SEED \"$1\"' - 'one word'");
   EXPECT_NE(ran.output.find("none 3 one word\n"), std::string::npos) << ran.output;
   EXPECT_NE(ran.output.find("made no CUDA call"), std::string::npos) << ran.output;
+}
+
+bool runs(pid_t process) {  // and has not ended: such a process is a zombie until its new parent has looked
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return file >> number >> name >> state && state != "Z";
+}
+
+TEST(Command, TheProgramEndsWithTheCommand) {
+  for (const int how : {SIGKILL, SIGTERM}) {
+    int output[2];
+    ASSERT_EQ(pipe(output), 0);
+    const pid_t command = fork();
+    if (command == 0) {
+      dup2(output[1], STDOUT_FILENO);
+      close(output[0]);
+      execl(VGPU_COMMAND, "vgpu", "run", "--", "/bin/sh", "-c", "echo $$; exec sleep 60", nullptr);
+      _exit(127);
+    }
+    close(output[1]);
+    FILE* lines = fdopen(output[0], "r");
+    pid_t program = 0;
+    ASSERT_EQ(std::fscanf(lines, "%d", &program), 1);
+    ASSERT_TRUE(runs(program));
+    std::fclose(lines);
+    kill(command, how);
+    for (int i = 0; i < 500 && runs(program); ++i) usleep(10000);
+    EXPECT_FALSE(runs(program));
+    kill(program, SIGKILL);
+    int status = 0;
+    waitpid(command, &status, 0);
+    if (how == SIGTERM) EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
+  }
 }
 
 TEST(Command, ThePagesAreThere) {
