@@ -132,6 +132,12 @@ Diagnostic explain(const Fault& fault, const Launch& launch, const Findings& fin
       d.reason = "the loop's condition never becomes false: what it waits for does not change, or is never written";
       d.hint = "look at the loop's step and its end; a flag that others set must be volatile or atomic";
       break;
+    case Kind::stack:
+      d.code = "E01";
+      did("made one call more");
+      d.reason = "the recursion has no end, or goes deeper than the stack of a thread has room for";
+      d.hint = "bound its depth, or ask for a larger stack: cudaDeviceSetLimit(cudaLimitStackSize, bytes)";
+      break;
     case Kind::assertion:
       d.code = "assert";
       did("failed it");

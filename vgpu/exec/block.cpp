@@ -32,7 +32,9 @@ Block::Block(Grid& grid, Worker& worker) : grid(grid), worker(worker) {
   shared_bytes = grid.shared_bytes;
   shared_ = zeros(shared_bytes);
   shared = shared_.get();
-  local_stride_ = round_up(grid.kernel.local_bytes, 16);
+  const Kernel& kernel = grid.kernel;
+  const uint64_t stack = kernel.recurses ? kernel.entry->local_bytes + uint64_t{grid.launch.stack_bytes} : 0;
+  local_stride_ = round_up(std::max(kernel.local_bytes, stack), 16);
   if (local_stride_) local_ = zeros(count * kLanes * local_stride_);
   for (uint32_t i = 0; i < count; ++i) {
     warps_.push_back(std::make_unique<Warp>(*this, i));

@@ -26,7 +26,6 @@ constexpr uint64_t kMostSharedBytes = uint64_t{1} << 24;     // kSharedStride
 constexpr uint64_t kMostKernelParameterBytes = 32764;
 
 // Local memory of a thread whose calls recurse, beside what the kernel itself needs (cudaLimitStackSize's idea).
-constexpr uint64_t kStack = 16 * 1024;
 
 uint64_t round_up(uint64_t value, uint64_t to) { return to ? (value + to - 1) / to * to : value; }
 
@@ -520,23 +519,21 @@ bool KernelDecoder::place_shared() {
   return true;
 }
 
-// The deepest chain of calls; where calls recurse or go through registers, kStack.
+// The deepest chain of calls.
 void KernelDecoder::measure_stack() {
   std::map<const Code*, uint64_t> depth;
   std::vector<const Code*> path;
-  bool open_ended = false;
   const auto measure = [&](const auto& self, const Code& c) -> uint64_t {
-    if (std::find(path.begin(), path.end(), &c) != path.end()) return open_ended = true, 0;
+    if (std::find(path.begin(), path.end(), &c) != path.end()) return kernel.recurses = true, 0;
     if (const auto known = depth.find(&c); known != depth.end()) return known->second;
     path.push_back(&c);
-    open_ended = open_ended || c.calls_through_registers;
+    kernel.recurses = kernel.recurses || c.calls_through_registers;
     uint64_t deepest = 0;
-    for (const Code* callee : c.callees) deepest = std::max(deepest, self(self, *callee));
+    for (const Code* callee : c.callees) deepest = std::max(deepest, kCallBytes + self(self, *callee));
     path.pop_back();
     return depth[&c] = c.local_bytes + deepest;
   };
   kernel.local_bytes = measure(measure, *kernel.entry);
-  if (open_ended) kernel.local_bytes = std::max(kernel.local_bytes, kernel.entry->local_bytes + kStack);
 }
 
 bool KernelDecoder::run() {

@@ -43,8 +43,9 @@ struct Launch {
   std::span<const std::byte> params;  // the parameter space, as long as the launch lives
   uint32_t dynamic_shared = 0;        // bytes
   bool cooperative = false;
-  uint64_t serial = 0;        // the how-manieth launch of the program, from 1
-  void* host_site = nullptr;  // return address of the launching call in the program
+  uint32_t stack_bytes = 16 * 1024;  // a thread, for calls whose depth is not known beforehand
+  uint64_t serial = 0;               // the how-manieth launch of the program, from 1
+  void* host_site = nullptr;         // return address of the launching call in the program
 };
 
 // What ended a launch early. `what` is the engine's plain sentence; report/ adds lines, names and hints.
@@ -56,6 +57,7 @@ struct Fault {
     host_pointer,   // E08: a host address that no device may use
     misaligned,     // E09
     endless,        // E11: the instruction budget of a warp is used up
+    stack,          // E01: calls are nested deeper than the stack
     assertion,      // __assertfail
     trap,           // trap;
   } kind = Kind::none;
@@ -85,6 +87,7 @@ struct RunOptions {
   uint64_t idle = uint64_t{1} << 28;
   std::vector<Observer*> observers;
   std::function<void(const std::string&)> print;  // printf of the device; stdout if empty
+  std::function<void(const std::string&)> say;    // a sentence of the engine's own; stderr if empty
 };
 
 // A loaded module: its variables have addresses, its kernels are decoded. The constructor's work is done by load().

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include <utility>
 
 namespace vgpu {
 
@@ -16,6 +17,15 @@ void Grid::print(const std::string& text) {
     options.print(text);
   else
     std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void Grid::say_once(const std::string& sentence) {
+  std::lock_guard lock(output);
+  if (std::exchange(said, true)) return;
+  if (options.say)
+    options.say(sentence);
+  else
+    std::fprintf(stderr, "vgpu: %s\n", sentence.c_str());
 }
 
 // --- Units of work: blocks that need one another's company -------------------------------------------------

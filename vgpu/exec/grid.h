@@ -32,7 +32,9 @@ struct Grid {
   bool counts = false;                     // executed instructions are asked for
 
   std::mutex output;  // of printf
+  bool said = false;
   void print(const std::string& text);
+  void say_once(const std::string& sentence);  // the first of the launch
 
   // The fault of the earliest block, in the order in which blocks are taken: what a single worker would have met first.
   std::mutex fault_mutex;

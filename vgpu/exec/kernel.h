@@ -12,6 +12,9 @@
 
 namespace vgpu {
 
+// What a call takes of the stack beside its local variables: the least that the machine's calls save.
+constexpr uint32_t kCallBytes = 16;
+
 class Kernel {
  public:
   Kernel(const ptx::Module& module, const ptx::Function& function) : module(module), function(function) {}
@@ -30,7 +33,8 @@ class Kernel {
   std::vector<std::byte> constants;      // the launch bank: LaunchSpecials, then immediates and addresses
   std::vector<Placed> shared;
   uint32_t windows = 0;      // memory instructions
-  uint64_t local_bytes = 0;  // of a thread, with the frames of its calls
+  uint64_t local_bytes = 0;  // of a thread, with the frames of its calls, none twice
+  bool recurses = false;     // or calls through registers: how deep is not known, and the launch's stack bounds it
   // The result may depend on the order in which blocks run: atomics, memory that others change, output. Such a kernel
   // runs on one worker.
   bool order_matters = false;

@@ -1,5 +1,7 @@
 #include "exec/system.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -57,6 +59,9 @@ class Arguments {
   uint64_t at_;
 };
 
+// A width or precision beyond this is a mistake, and the text that it asks for may be gigabytes.
+constexpr int64_t kMostColumns = 1 << 20, kMany = INT32_MAX;
+
 template <class T>
 void append(std::string& out, const std::string& conversion, T value) {
   char buffer[512];
@@ -82,13 +87,26 @@ std::optional<std::string> format(Warp& w, const Decoded& d, int lane, const std
     }
     std::string conversion = "%";
     int longs = 0;
+    const auto columns = [&](int64_t wanted) {
+      const int64_t given = std::clamp(wanted, -kMostColumns, kMostColumns);
+      if (given != wanted) {
+        w.block.grid.say_once("printf in a kernel asks for " + std::to_string(wanted) + " columns; " +
+                              std::to_string(kMostColumns) + " are printed");
+      }
+      conversion += std::to_string(given);
+    };
     for (++i; i < text.size(); ++i) {
       const char c = text[i];
-      if (c == '*') {
+      if (c == '*' && conversion.back() != '.') {  // a precision of * is nothing that the device's printf knows
         int32_t n = 0;
         if (!next.next(n)) return {};
-        conversion += std::to_string(n);
-      } else if (std::strchr("-+ #0123456789.", c)) {
+        columns(n);
+      } else if (c >= '1' && c <= '9') {
+        int64_t n = 0;
+        for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) n = std::min(10 * n + text[i] - '0', kMany);
+        --i;
+        columns(n);
+      } else if (std::strchr("-+ #0.", c)) {
         conversion.push_back(c);
       } else if (c == 'l' || c == 'j' || c == 'z' || c == 't') {
         ++longs;

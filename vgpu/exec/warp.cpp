@@ -14,7 +14,6 @@ namespace {
 constexpr uint32_t kPatience = 16;
 // Polling loops after which a warp gives up its turn.
 constexpr uint32_t kPollsOfATurn = 32;
-constexpr int kDeepest = 1 << 14;  // calls in calls
 
 constexpr uint64_t kCyclesOfASleep = 1000;
 
@@ -324,17 +323,16 @@ void pass(Warp& w, std::byte* const to_frame, const std::vector<Passed>& to, std
 }  // namespace
 
 const Decoded* Warp::call(const Decoded& d, Mask lanes, const Code& callee) {
-  const int first = std::countr_zero(lanes);
-  if (frame->depth >= kDeepest) return fault(d, Fault::Kind::trap, first, "calls are nested too deep");
   Frame& inner = activation(callee, frame->depth + 1);
   for (Mask m = lanes; m; m &= m - 1) {
     const int l = std::countr_zero(m);
     inner.caller[l] = frame;
     inner.call[l] = &d;
-    inner.local[l] = frame->local[l] + frame->code->local_bytes;
+    inner.local[l] = frame->local[l] + frame->code->local_bytes + kCallBytes;
     if (inner.local[l] + callee.local_bytes > local_stride)
-      return fault(d, Fault::Kind::trap, l,
-                   "the stack overflows: " + std::to_string(local_stride) + " bytes of local memory a thread");
+      return fault(d, Fault::Kind::stack, l,
+                   "the stack overflows: " + std::to_string(inner.depth) +
+                       " calls in one another do not fit into its " + std::to_string(local_stride) + " bytes");
   }
   pass(*this, inner.registers, callee.params, frame->registers, d.site->arguments, lanes);
   if (lanes != active) park(active & ~lanes, frame, &d + 1);

@@ -2,6 +2,7 @@
 // is made of.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -65,6 +66,8 @@ class Context {
   Error sticky = Error::Success;
   bool sticky_seen = false;
   uint64_t launches = 0;
+  // By cudaLimit, what programs set and read back. Here the first alone, the stack, bounds anything.
+  std::array<size_t, 7> device_limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 
   // What the runtime itself has to say: of the whole, once, on stderr.
   void say(const std::string& sentence);

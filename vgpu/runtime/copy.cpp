@@ -138,12 +138,9 @@ Error check(const Fill2D& fill) {
   return check_side({number(fill.to), fill.pitch, 0, {width, fill.height, 1}}, "destination", true, false);
 }
 
-Error copy(const Copy3D& what, Stream* stream, bool waits = true) {
+Error copy(const Copy3D& what, Stream* stream) {
   CopyOperation operation{what};
   if (const Error error = check(operation); error != Error::Success) return error;
-  if (waits) {  // the call returns when the copy is done, which a capture cannot promise
-    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
-  }
   return submit(stream, operation);
 }
 
@@ -180,20 +177,18 @@ Error part_of(const void* shadow, size_t offset, size_t bytes, void*& address) {
   return Error::Success;
 }
 
-Error to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, CopyKind kind, Stream* stream,
-                bool waits) {
+Error to_symbol(const void* symbol, const void* from, size_t bytes, size_t offset, CopyKind kind, Stream* stream) {
   Copy3D what{};
   if (const Error error = copy_to_symbol(symbol, from, bytes, offset, kind, what); error != Error::Success)
     return error;
-  return copy(what, stream, waits);
+  return copy(what, stream);
 }
 
-Error from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, CopyKind kind, Stream* stream,
-                  bool waits) {
+Error from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, CopyKind kind, Stream* stream) {
   Copy3D what{};
   if (const Error error = copy_from_symbol(to, symbol, bytes, offset, kind, what); error != Error::Success)
     return error;
-  return copy(what, stream, waits);
+  return copy(what, stream);
 }
 
 Copy3D peer_copy(const PeerCopy3D& copy) {
@@ -288,7 +283,7 @@ VGPU_API(cudaMemcpy, void* to, const void* from, size_t bytes, CopyKind kind) {
   return call([&] { return copy(linear_copy(to, from, bytes, kind), nullptr); });
 }
 VGPU_API(cudaMemcpyAsync, void* to, const void* from, size_t bytes, CopyKind kind, Stream* stream) {
-  return call([&] { return copy(linear_copy(to, from, bytes, kind), stream, false); });
+  return call([&] { return copy(linear_copy(to, from, bytes, kind), stream); });
 }
 VGPU_API(cudaMemcpyPeer, void* to, int to_device, const void* from, int from_device, size_t bytes) {
   return call([&] {
@@ -300,7 +295,7 @@ VGPU_API(cudaMemcpyPeerAsync, void* to, int to_device, const void* from, int fro
          Stream* stream) {
   return call([&] {
     if (to_device || from_device) return Error::InvalidDevice;
-    return copy(linear_copy(to, from, bytes, CopyKind::Default), stream, false);
+    return copy(linear_copy(to, from, bytes, CopyKind::Default), stream);
   });
 }
 VGPU_API(cudaMemcpy2D, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
@@ -309,26 +304,26 @@ VGPU_API(cudaMemcpy2D, void* to, size_t to_pitch, const void* from, size_t from_
 }
 VGPU_API(cudaMemcpy2DAsync, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
          CopyKind kind, Stream* stream) {
-  return call([&] { return copy(pitched_copy(to, to_pitch, from, from_pitch, width, height, kind), stream, false); });
+  return call([&] { return copy(pitched_copy(to, to_pitch, from, from_pitch, width, height, kind), stream); });
 }
 VGPU_API(cudaMemcpy3D, const Copy3D* what) {
   return call([&] { return what ? copy(*what, nullptr) : Error::InvalidValue; });
 }
 VGPU_API(cudaMemcpy3DAsync, const Copy3D* what, Stream* stream) {
-  return call([&] { return what ? copy(*what, stream, false) : Error::InvalidValue; });
+  return call([&] { return what ? copy(*what, stream) : Error::InvalidValue; });
 }
 VGPU_API(cudaMemcpy3DPeer, const PeerCopy3D* what) {
   return call([&] { return what ? copy(peer_copy(*what), nullptr) : Error::InvalidValue; });
 }
 VGPU_API(cudaMemcpy3DPeerAsync, const PeerCopy3D* what, Stream* stream) {
-  return call([&] { return what ? copy(peer_copy(*what), stream, false) : Error::InvalidValue; });
+  return call([&] { return what ? copy(peer_copy(*what), stream) : Error::InvalidValue; });
 }
 VGPU_API(cudaMemcpyBatchAsync, void* const* to, const void* const* from, const size_t* bytes, size_t count, void*,
          size_t*, size_t, Stream* stream) {
   return call([&] {
     if (!to || !from || !bytes) return Error::InvalidValue;
     for (size_t i = 0; i < count; ++i) {
-      const Error error = copy(linear_copy(to[i], from[i], bytes[i], CopyKind::Default), stream, false);
+      const Error error = copy(linear_copy(to[i], from[i], bytes[i], CopyKind::Default), stream);
       if (error != Error::Success) return error;
     }
     return Error::Success;
@@ -338,18 +333,18 @@ VGPU_API(cudaMemcpyBatchAsync, void* const* to, const void* const* from, const s
 // --- variables ---------------------------------------------------------------------------------------------
 
 VGPU_API(cudaMemcpyToSymbol, const void* symbol, const void* from, size_t bytes, size_t offset, CopyKind kind) {
-  return call([&] { return to_symbol(symbol, from, bytes, offset, kind, nullptr, true); });
+  return call([&] { return to_symbol(symbol, from, bytes, offset, kind, nullptr); });
 }
 VGPU_API(cudaMemcpyToSymbolAsync, const void* symbol, const void* from, size_t bytes, size_t offset, CopyKind kind,
          Stream* stream) {
-  return call([&] { return to_symbol(symbol, from, bytes, offset, kind, stream, false); });
+  return call([&] { return to_symbol(symbol, from, bytes, offset, kind, stream); });
 }
 VGPU_API(cudaMemcpyFromSymbol, void* to, const void* symbol, size_t bytes, size_t offset, CopyKind kind) {
-  return call([&] { return from_symbol(to, symbol, bytes, offset, kind, nullptr, true); });
+  return call([&] { return from_symbol(to, symbol, bytes, offset, kind, nullptr); });
 }
 VGPU_API(cudaMemcpyFromSymbolAsync, void* to, const void* symbol, size_t bytes, size_t offset, CopyKind kind,
          Stream* stream) {
-  return call([&] { return from_symbol(to, symbol, bytes, offset, kind, stream, false); });
+  return call([&] { return from_symbol(to, symbol, bytes, offset, kind, stream); });
 }
 VGPU_API(cudaGetSymbolAddress, void** result, const void* symbol) {
   return call([&] { return result ? part_of(symbol, 0, 0, *result) : Error::InvalidValue; });

@@ -11,6 +11,7 @@
 namespace vgpu {
 namespace {
 
+constexpr size_t kMostStackBytes = 256 * 1024;  // of a thread; an H200 refuses twice as much
 constexpr int kClockKilohertz = 1980000, kMemoryClockKilohertz = 3201000;
 constexpr char kBusId[] = "0000:01:00.0";
 
@@ -139,9 +140,6 @@ bool attribute(int number, int& value) {
   return number > 0 && number < 148;  // cudaDevAttrMax
 }
 
-// cudaLimit: what programs may set and read back. The emulated stack and heap have room for more than any of them.
-size_t device_limits[] = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
-
 Error is_device(int device) { return device == 0 ? Error::Success : Error::InvalidDevice; }
 
 int cache_preference = 0;
@@ -214,7 +212,7 @@ VGPU_API(cudaGetDeviceFlags, unsigned* flags) {
 VGPU_API(cudaDeviceSynchronize) {
   return call([&] {
     trim_pools();
-    return refuse_in_capture();
+    return refuse_in_any_capture();
   });
 }
 // Nothing is destroyed: what a program leaves allocated is of interest to the checks, and errors stick on hardware too.
@@ -224,15 +222,19 @@ VGPU_API(cudaDeviceReset) {
 VGPU_API(cudaDeviceGetLimit, size_t* value, unsigned limit) {
   return call([&] {
     if (!value) return Error::InvalidValue;
-    if (limit >= std::size(device_limits)) return Error::UnsupportedLimit;
-    *value = device_limits[limit];
+    const auto& limits = Context::get().device_limits;
+    if (limit >= limits.size()) return Error::UnsupportedLimit;
+    *value = limits[limit];
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceSetLimit, unsigned limit, size_t value) {
   return call([&] {
-    if (limit >= std::size(device_limits)) return Error::UnsupportedLimit;
-    device_limits[limit] = value;
+    auto& limits = Context::get().device_limits;
+    if (limit >= limits.size()) return Error::UnsupportedLimit;
+    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
+    if (limit == 0 && value > kMostStackBytes) return Error::InvalidValue;
+    limits[limit] = value;
     return Error::Success;
   });
 }

@@ -22,6 +22,7 @@ GraphNode* instance_of(GraphExec* executable, const GraphNode* node) {
 Error instantiate(GraphExec** result, Graph* handle, unsigned long long flags) {
   const auto graph = find_graph(handle);
   if (!result || !graph || flags > 15) return Error::InvalidValue;
+  if (const Error error = refuse_in_capture(); error != Error::Success) return error;
   if (!graph->nodes().empty() && graph->order().empty()) return Error::InvalidValue;  // a cycle
   auto executable = std::make_unique<GraphExec>(graph->clone(), flags);
   *result = executable.get();

@@ -27,9 +27,9 @@ const Allocation* live(const void* pointer) {
 
 Error allocate(void** result, size_t bytes, MemoryKind kind) {
   if (!result) return Error::InvalidValue;
-  if (const Error error = refuse_in_capture(); error != Error::Success) return error;
   *result = nullptr;
   if (bytes == 0) return Error::Success;
+  if (const Error error = refuse_in_capture(); error != Error::Success) return error;
   auto& context = Context::get();
   const Allocation* allocation = context.memory.allocate(bytes, kind, this_thread().name, this_thread().site);
   if (!allocation) return Error::MemoryAllocation;

@@ -32,8 +32,15 @@ MemoryPool* chosen = nullptr;  // by cudaDeviceSetMemPool; null: the default
 
 constexpr int kPinned = 1;
 
+// Pools are out of bounds while a capture is under way, but for the nodes that it captures.
+Error refuse_beside_capture(Stream* handle) {
+  const Stream* stream = find_stream(handle);
+  if (!stream) return Error::InvalidResourceHandle;
+  return stream->capture ? Error::Success : refuse_in_capture();
+}
+
 Error allocate(void** result, size_t bytes, MemoryPool* pool, Stream* stream) {
-  if (!find_stream(stream)) return Error::InvalidResourceHandle;
+  if (const Error error = refuse_beside_capture(stream); error != Error::Success) return error;
   if (!result || !is_pool(pool)) return Error::InvalidValue;
   if (bytes == 0) {
     *result = nullptr;
@@ -153,8 +160,11 @@ VGPU_API(cudaMallocFromPoolAsync, void** result, size_t bytes, MemoryPool* pool,
 }
 VGPU_API(cudaFreeAsync, void* pointer, Stream* stream) {
   return call([&] {
-    if (!find_stream(stream)) return Error::InvalidResourceHandle;
-    return pointer ? submit(stream, FreeOperation{pointer}) : Error::Success;
+    if (const Error error = refuse_beside_capture(stream); error != Error::Success) return error;
+    if (!pointer) return Error::Success;
+    // A graph frees what a graph allocates.
+    if (find_stream(stream)->capture && !kept_by_graph(reinterpret_cast<uint64_t>(pointer))) return Error::InvalidValue;
+    return submit(stream, FreeOperation{pointer});
   });
 }
 
@@ -162,6 +172,7 @@ VGPU_API(cudaMemPoolCreate, MemoryPool** result, const PoolProperties* propertie
   return call([&] {
     if (!result || !properties || !same(&properties->location, properties->allocation_type)) return Error::InvalidValue;
     if (properties->handle_types) return Error::NotSupported;  // there is nobody to share a handle with
+    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     *result = new MemoryPool(*properties);
     pools().insert(*result);
     return Error::Success;
@@ -170,6 +181,7 @@ VGPU_API(cudaMemPoolCreate, MemoryPool** result, const PoolProperties* propertie
 VGPU_API(cudaMemPoolDestroy, MemoryPool* pool) {
   return call([&] {
     if (!is_pool(pool) || pool == &default_pool()) return Error::InvalidValue;
+    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     pool->destroyed = true;
     if (chosen == pool) chosen = nullptr;
     return Error::Success;
@@ -178,6 +190,7 @@ VGPU_API(cudaMemPoolDestroy, MemoryPool* pool) {
 VGPU_API(cudaMemPoolTrimTo, MemoryPool* pool, size_t keep) {
   return call([&] {
     if (!is_pool(pool)) return Error::InvalidValue;
+    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     pool->trim(keep);
     return Error::Success;
   });
@@ -185,6 +198,7 @@ VGPU_API(cudaMemPoolTrimTo, MemoryPool* pool, size_t keep) {
 VGPU_API(cudaMemPoolGetAttribute, MemoryPool* pool, PoolAttribute attribute, void* value) {
   return call([&] {
     if (!is_pool(pool) || !value) return Error::InvalidValue;
+    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     const auto answer = [value](uint64_t number) {
       *static_cast<uint64_t*>(value) = number;
       return Error::Success;
@@ -207,6 +221,7 @@ VGPU_API(cudaMemPoolGetAttribute, MemoryPool* pool, PoolAttribute attribute, voi
 VGPU_API(cudaMemPoolSetAttribute, MemoryPool* pool, PoolAttribute attribute, void* value) {
   return call([&] {
     if (!is_pool(pool) || !value) return Error::InvalidValue;
+    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     switch (attribute) {
       case PoolAttribute::ReuseFollowEventDependencies:
       case PoolAttribute::ReuseAllowOpportunistic:
@@ -231,6 +246,7 @@ VGPU_API(cudaMemPoolSetAttribute, MemoryPool* pool, PoolAttribute attribute, voi
 VGPU_API(cudaMemPoolSetAccess, MemoryPool* pool, const AccessDescription* list, size_t count) {
   return call([&] {
     if (!is_pool(pool) || (count && !list)) return Error::InvalidValue;
+    if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     for (size_t i = 0; i < count; ++i) {
       // A device cannot be refused its own memory.
       if (!same(&list[i].location, kPinned)) return Error::InvalidDevice;

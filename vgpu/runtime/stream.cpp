@@ -46,13 +46,18 @@ Error refuse_legacy() {
   return Error::Success;
 }
 
-// The stream of a handle, where it may be used as one that executes. Spoils its capture otherwise.
-Error executing(Stream* handle, Stream*& stream) {
-  stream = find_stream(handle);
+// A question about what a stream has done, or a wait for it. The stream may not be capturing; nor may another be.
+Error ask(Stream* handle) {
+  Stream* stream = find_stream(handle);
   if (!stream) return Error::InvalidResourceHandle;
-  if (!stream->capture) return Error::Success;
-  spoil(*stream->capture);
-  return Error::StreamCaptureUnsupported;
+  if (stream->capture) {
+    spoil(*stream->capture);
+    return Error::StreamCaptureUnsupported;
+  }
+  if (stream == &legacy_stream()) {
+    if (const Error error = refuse_legacy(); error != Error::Success) return error;
+  }
+  return refuse_in_capture();
 }
 
 Error begin_capture(Stream* handle, CaptureMode mode, std::shared_ptr<Graph> graph, std::vector<GraphNode*> frontier) {
@@ -164,14 +169,20 @@ Error make_event(Event** result, unsigned flags) {
   return Error::Success;
 }
 
-// A question about an event, or a wait for it: done at once, since what was recorded has been executed.
-Error ask(Event* event) {
+// An event whose time can be asked for: one that was not recorded in a capture.
+Error executed(Event* event) {
   if (!is_event(event)) return Error::InvalidResourceHandle;
   if (event->capture && event->capture->status != CaptureStatus::None) {
     spoil(*event->capture);
     return Error::CapturedEvent;
   }
   return Error::Success;
+}
+
+// A question about an event, or a wait for it: done at once, since what was recorded has been executed.
+Error ask(Event* event) {
+  const Error error = executed(event);
+  return error == Error::Success ? refuse_in_capture() : error;
 }
 
 }  // namespace
@@ -203,6 +214,22 @@ Error submit(Stream* handle, Operation operation) {
   GraphNode* node = stream->capture->graph->add(std::move(operation), stream->frontier);
   stream->frontier = {node};
   return Error::Success;
+}
+
+void spoil_capture(Stream* handle) {
+  const Stream* stream = find_stream(handle);
+  if (stream && stream->capture) spoil(*stream->capture);
+}
+
+Error refuse_in_any_capture() {
+  Error error = Error::Success;
+  for (const auto& weak : captures) {
+    const auto capture = weak.lock();
+    if (!capture || capture->status != CaptureStatus::Active) continue;
+    spoil(*capture);
+    error = Error::StreamCaptureUnsupported;
+  }
+  return error;
 }
 
 Error refuse_in_capture() {
@@ -246,17 +273,13 @@ VGPU_API(cudaStreamDestroy, Stream* stream) {
 }
 VGPU_API(cudaStreamSynchronize, Stream* handle) {
   return call([&] {
-    Stream* stream = nullptr;
-    if (const Error error = executing(handle, stream); error != Error::Success) return error;
+    if (const Error error = ask(handle); error != Error::Success) return error;
     trim_pools();
-    return stream == &legacy_stream() ? refuse_legacy() : Error::Success;
+    return Error::Success;
   });
 }
 VGPU_API(cudaStreamQuery, Stream* handle) {
-  return call([&] {
-    Stream* stream = nullptr;
-    return executing(handle, stream);
-  });
+  return call([&] { return ask(handle); });
 }
 VGPU_API(cudaStreamGetPriority, Stream* handle, int* priority) {
   return call([&] {
@@ -325,6 +348,10 @@ VGPU_API(cudaStreamAddCallback, Stream* handle, StreamCallback callback, void* d
     Stream* stream = find_stream(handle);
     if (!stream) return Error::InvalidResourceHandle;
     if (!callback || flags) return Error::InvalidValue;
+    if (stream->capture) {
+      spoil(*stream->capture);
+      return Error::StreamCaptureUnsupported;
+    }
     return submit(handle, CallbackOperation{callback, data, handle});
   });
 }
@@ -444,7 +471,7 @@ VGPU_API(cudaEventElapsedTime, float* milliseconds, Event* start, Event* end) {
   return call([&] {
     if (!milliseconds) return Error::InvalidValue;
     for (Event* event : {start, end}) {
-      if (const Error error = ask(event); error != Error::Success) return error;
+      if (const Error error = executed(event); error != Error::Success) return error;
       constexpr unsigned kDisableTiming = 2;
       if (!event->recorded || event->flags & kDisableTiming) return Error::InvalidResourceHandle;
     }

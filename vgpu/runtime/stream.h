@@ -60,8 +60,11 @@ inline Stream* per_thread(Stream* stream) { return stream ? stream : reinterpret
 // Puts an operation into a stream: executes it, or adds a node to the graph that the stream is capturing.
 Error submit(Stream* handle, Operation operation);
 
-// Refuses, and spoils the capture, where a call may not be made while a capture is under way: anything that waits for
-// or may wait for the device (cudaMalloc, cudaDeviceSynchronize, …), unless the thread's capture mode permits it.
+// What a call does to captures under way; tests/programs/capture_rules.txt has an H200's answers.
+// Refuses, and spoils the capture, where a call may not be made: anything that waits for or may wait for the device
+// (cudaMalloc, cudaEventQuery, …), unless the thread's capture mode permits it.
 Error refuse_in_capture();
+Error refuse_in_any_capture();       // the same, whatever the mode is
+void spoil_capture(Stream* handle);  // where the stream is capturing
 
 }  // namespace vgpu

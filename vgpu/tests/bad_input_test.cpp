@@ -126,14 +126,14 @@ TEST_F(BadInput, LaunchesThatTheDeviceRefuses) {
     Error code;
     const char* what;
   } cases[] = {
-      {{1}, {1025}, 0, Error::InvalidConfiguration, "1025 threads in a block of (1025, 1, 1)"},
-      {{1}, {1, 1, 65}, 0, Error::InvalidConfiguration, "(1, 1, 65)"},
-      {{1}, {0}, 0, Error::InvalidConfiguration, "0 threads"},
-      {{1}, {65536, 65536, 65536}, 0, Error::InvalidConfiguration, "threads in a block"},
-      {{0}, {1}, 0, Error::InvalidConfiguration, "gridDim.x of (0, 1, 1)"},
-      {{1, 65536}, {1}, 0, Error::InvalidConfiguration, "gridDim.y of (1, 65536, 1)"},
-      {{1, 1, 65536}, {1}, 0, Error::InvalidConfiguration, "gridDim.z"},
-      {{4294967295u}, {1}, 0, Error::InvalidConfiguration, "gridDim.x"},
+      {{1}, {1025}, 0, Error::InvalidValue, "1025 threads in a block of (1025, 1, 1)"},
+      {{1}, {1, 1, 65}, 0, Error::InvalidValue, "(1, 1, 65)"},
+      {{1}, {0}, 0, Error::InvalidValue, "0 threads"},
+      {{1}, {65536, 65536, 65536}, 0, Error::InvalidValue, "threads in a block"},
+      {{0}, {1}, 0, Error::InvalidValue, "gridDim.x of (0, 1, 1)"},
+      {{1, 65536}, {1}, 0, Error::InvalidValue, "gridDim.y of (1, 65536, 1)"},
+      {{1, 1, 65536}, {1}, 0, Error::InvalidValue, "gridDim.z"},
+      {{4294967295u}, {1}, 0, Error::InvalidValue, "gridDim.x"},
       {{1}, {1}, 49153, Error::InvalidValue, "49153 bytes of dynamic shared memory"},
       {{1}, {1}, 300000, Error::InvalidValue, "300000 bytes of dynamic shared memory"},
   };

@@ -272,6 +272,49 @@ SMALL:
   EXPECT_EQ(device.read<int>(out), (std::vector<int>{0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89}));
 }
 
+// Calls itself as often as each thread's own parameter says, with 16 bytes of local variables.
+const char* const kCountDown = R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.func down(.param .b32 n)
+{
+  .local .align 16 .b8 depot[16];
+  .reg .pred %p<2>;
+  .reg .b32 %r<3>;
+  ld.param.u32 %r1, [n];
+  st.local.u32 [depot], %r1;
+  setp.eq.s32 %p1, %r1, 0;
+  @%p1 bra DONE;
+  add.s32 %r2, %r1, -1;
+  { .param .b32 a0; st.param.b32 [a0], %r2; call.uni down, (a0); }
+DONE:
+  ret;
+}
+.visible .entry k(.param .u32 n)
+{
+  .reg .b32 %r<2>;
+  ld.param.u32 %r1, [n];
+  { .param .b32 a0; st.param.b32 [a0], %r1; call.uni down, (a0); }
+  ret;
+}
+)";
+
+TEST(Engine, RecursionEndsWhereTheStackDoes) {
+  Device device(kCountDown);
+  // Of 32 bytes a call the 512th is the last that fits.
+  EXPECT_EQ(device.run("k", {1, 1, 1}, {64, 1, 1}, Params() << 511u).kind, Fault::Kind::none);
+  for (const uint32_t deep : {512u, ~0u}) {
+    const Fault fault = device.run("k", {4, 1, 1}, {64, 1, 1}, Params() << deep);
+    EXPECT_EQ(fault.kind, Fault::Kind::stack);
+    EXPECT_EQ(fault.what, "the stack overflows: 513 calls in one another do not fit into its 16384 bytes");
+    EXPECT_EQ(fault.function->name, "down");
+  }
+  device.launch.stack_bytes = 64 * 1024;
+  EXPECT_EQ(device.run("k", {1, 1, 1}, {64, 1, 1}, Params() << 2047u).kind, Fault::Kind::none);
+  EXPECT_EQ(device.run("k", {1, 1, 1}, {64, 1, 1}, Params() << 2048u).kind, Fault::Kind::stack);
+}
+
 // --- Faults ------------------------------------------------------------------------------------------------
 
 class Faults : public testing::Test {
@@ -389,6 +432,64 @@ TEST(Engine, Printf) {
   device.options.print = [&](const std::string& text) { printed += text; };
   EXPECT_EQ(device.run("k", {1, 1, 1}, {3, 1, 1}, Params()).kind, Fault::Kind::none);
   EXPECT_EQ(printed, "0 0.00 abc -1234567890123%\n1 0.25 abc -1234567890123%\n2 0.50 abc -1234567890123%\n");
+}
+
+// What the kernel prints by a format and two 32-bit arguments, and what the engine says of it.
+std::pair<std::string, std::string> printed_by(const std::string& format, int32_t first, int32_t second) {
+  std::string bytes;
+  for (const char c : format) bytes += std::to_string(int(c)) + ", ";
+  Device device(R"(
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
+.global .align 1 .b8 format[] = {)" +
+                bytes + R"(0};
+.visible .entry k(.param .u32 first, .param .u32 second)
+{
+  .local .align 8 .b8 depot[8];
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  mov.u64 %rd1, depot;
+  ld.param.u32 %r1, [first];
+  st.local.u32 [%rd1], %r1;
+  ld.param.u32 %r2, [second];
+  st.local.u32 [%rd1+4], %r2;
+  cvta.local.u64 %rd2, %rd1;
+  mov.u64 %rd3, format;
+  cvta.global.u64 %rd3, %rd3;
+  { .param .b64 a0; st.param.b64 [a0], %rd3; .param .b64 a1; st.param.b64 [a1], %rd2; .param .b32 r0;
+    call.uni (r0), vprintf, (a0, a1); }
+  ret;
+}
+)");
+  std::pair<std::string, std::string> result;
+  device.options.print = [&](const std::string& text) { result.first += text; };
+  device.options.say = [&](const std::string& sentence) { result.second += sentence; };
+  EXPECT_EQ(device.run("k", {1, 1, 1}, {1, 1, 1}, Params() << first << second).kind, Fault::Kind::none);
+  return result;
+}
+
+TEST(Engine, PrintfTakesWidthsFromFormatAndArguments) {
+  using Both = std::pair<std::string, std::string>;
+  EXPECT_EQ(printed_by("%05d|%-5d|", 7, 8), Both("00007|8    |", ""));
+  EXPECT_EQ(printed_by("%+.3d|% d", 7, 8), Both("+007| 8", ""));
+  EXPECT_EQ(printed_by("%*d|", 4, 7), Both("   7|", ""));
+  EXPECT_EQ(printed_by("%*d|", -4, 7), Both("7   |", ""));
+  EXPECT_EQ(printed_by("%.*d|", 4, 7), Both("%.*d|", ""));  // as on an H200
+}
+
+TEST(Engine, PrintfIsNoWiderThanAMegabyte) {
+  for (const char* format : {"%2000000000d|", "%-99999999999999999999d|", "%.1048577d|"}) {
+    const auto [text, sentence] = printed_by(format, 7, 0);
+    EXPECT_EQ(text.size(), (1u << 20) + 1) << format;
+    EXPECT_EQ(text.back(), '|');
+    EXPECT_NE(sentence.find("columns; 1048576 are printed"), std::string::npos) << sentence;
+  }
+  for (const int32_t width : {INT32_MAX, INT32_MIN}) {
+    EXPECT_EQ(printed_by("%*d|", width, 7).first.size(), (1u << 20) + 1);
+  }
+  EXPECT_EQ(printed_by("%1048576d|", 7, 0).second, "");
 }
 
 // --- Order, counts, observers ------------------------------------------------------------------------------
