@@ -161,9 +161,8 @@ TEST(IsaInteger, Carries) {
              row[2] = cut(-uint64_t(out), bits);
              return row;
            });
-    const auto halves = [&](const Row& x) {  // of a0 * a1
-      const Wide product = t.value(x[0]) * t.value(x[1]);
-      const Big all = t.bits == 64 && !t.is_signed ? Big(x[0]) * x[1] : Big(product);
+    const auto halves = [&](const Row& x) {                     // of a0 * a1
+      const Big all = Big(t.value(x[0])) * Big(t.value(x[1]));  // of 128 bits, whatever the sign
       return std::pair(Big(cut(uint64_t(all), bits)), Big(cut(uint64_t(all >> bits), bits)));
     };
     // a0 * a1 + (a3, a2) in two words.
