@@ -6,6 +6,7 @@
 namespace oprt {
 
 struct SumStat {
+  static constexpr int kLeast16 = 16;
   float sum;
   __device__ static SumStat none() { return {0.0f}; }
 };

@@ -12,6 +12,8 @@
 
 #include <cooperative_groups.h>
 
+#include <type_traits>
+
 #include "oprt/device/gpu.h"
 #include "oprt/device/row_shape.h"
 
@@ -40,13 +42,16 @@ __device__ __forceinline__ S shuffle_xor(const S& value, int offset) {
   return result;
 }
 
+// Sum and Max give the same bits in either order, which spares a choice.
 template <class S, class Combine>
 __device__ __forceinline__ S reduce_lanes(S value, int width, const Combine& combine) {
+  constexpr bool kEither = std::is_same_v<Combine, Sum> || std::is_same_v<Combine, Max>;
 #pragma unroll
   for (int offset = 1; offset < kLanes; offset *= 2) {
     if (offset >= width) break;
     const S other = shuffle_xor(value, offset);
-    value = threadIdx.x & offset ? combine(other, value) : combine(value, other);
+    const bool is_high = !kEither && threadIdx.x & offset;
+    value = combine(is_high ? other : value, is_high ? value : other);
   }
   return value;
 }

@@ -21,7 +21,8 @@ template <class Derived, int kPieces_, int kCount_>
 struct Pieces {
   static constexpr int kPieces = kPieces_, kCount = kCount_;
 
-  // Adds term(x) of all elements, the missing ones too, in chains of at most 32 and then a tree.
+  // Adds term(x) of all elements, in chains of at most 32 and then a tree. The missing ones of a piece that the row has
+  // in part are added too; of whole pieces none is.
   template <class Term>
   __device__ __forceinline__ float sum(const Term& term) const {
     return add([&](float sum, float x, bool) { return sum + term(x); });
@@ -59,10 +60,11 @@ struct Pieces {
     held.begin_pass();
 #pragma unroll
     for (int p = 0; p < kPieces; ++p) {
+      if (Derived::kPlain && !held.has(p, 0)) continue;
       float x[kCount];
       held.piece(p, x);
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) visit(p * kCount + i, x[i], held.has(p, i));
+      for (int i = 0; i < kCount; ++i) visit(p * kCount + i, x[i], Derived::kPlain || held.has(p, i));
     }
   }
 };

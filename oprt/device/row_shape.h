@@ -19,7 +19,7 @@ namespace oprt {
 //   cluster_columns         up to 4096            2 to 8 blocks of a cluster          once
 //   split_columns           more                  parts of up to 512                  twice
 //
-// Of rows that are held until they are mapped (map_shape), f32 leave the warps for blocks at 512 elements, and blocks
+// Of rows that are held until they are mapped (map_shape), f32 leave the warps for blocks at 768 elements, and blocks
 // take up to 32,768 elements of 16 bits.
 enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kClusterColumns, kSplitColumns };
 
@@ -92,21 +92,24 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
 }
 
 // Rows that are held until they are mapped. A thread's elements are few where loads must be many and the row's threads
-// not too many for one block: 16, then 32, then 64. Shares of a copy's speed, rmsnorm, 512 MB and more, H200: bf16 of
-// 4096 with 16 elements 0.98, with 32 0.97; of 8192 0.98, 0.97 (softmax 0.94, 0.96); of 32,768 with 64 elements 0.96,
-// as a cluster of two 0.90; f32 of 1024 as two warps 1.00, as one 0.96; of 4096 with 16 elements 0.98, with 32 0.95.
-inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous, bool has_clusters) {
-  constexpr int64_t kWarpBytes = 2048, kBlockBytes = 65536;
+// not too many for one block: 16, then 32, then 64; least16 says where statistics that take many instructions a thread
+// ask for more of 16 bits. Shares of a copy's speed, 512 MB and more, H200: rmsnorm, bf16 of 4096 with 16 elements
+// 0.98, with 32 0.97; of 8192 0.98, 0.97 (softmax 0.94, 0.96); of 32,768 with 64 elements 0.96, as a cluster of two
+// 0.90; f32 of 1024 as two warps 1.00, as one 0.96; of 4096 with 16 elements 0.98, with 32 0.95. layernorm, bf16 of
+// 4096 with 16 elements 0.70, with 32 0.96.
+inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous, bool has_clusters, int least16 = 16) {
+  constexpr int64_t kBlockBytes = 65536;
   const RowShape shape = row_shape(length, element_bytes, contiguous, has_clusters);
   if (!contiguous || length * element_bytes > kBlockBytes) return shape;
-  if (length * element_bytes <= kWarpBytes) {
+  if (length <= (element_bytes == 2 ? 1024 : 768)) {
     const int64_t lanes = std::min<int64_t>(kRowLanes, power_of_two_from(divide_up(length, kShortElements)));
     const int64_t elements = std::max<int64_t>(1, divide_up(length, lanes * kShortElements)) * kShortElements;
     return {RowPath::kWarp, elements == kShortElements, kWarpThreads, static_cast<int>(lanes), 1,
             length,         static_cast<int>(elements)};
   }
   const int64_t few = element_bytes == 2 ? 4096 : 8192;
-  const int elements = length <= few ? 16 : length <= int64_t{kRowThreads} * 32 ? 32 : 64;
+  const int least = element_bytes == 2 ? least16 : 16;
+  const int elements = length <= few ? least : length <= int64_t{kRowThreads} * 32 ? 32 : 64;
   const int64_t threads = std::max<int64_t>(64, power_of_two_from(divide_up(length, elements)));
   return {RowPath::kBlock, false, static_cast<int>(threads), 1, 1, length, elements};
 }

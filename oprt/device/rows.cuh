@@ -8,7 +8,7 @@
 //   kWeights         vectors along the row that the map takes: gamma, beta
 //   kMissing         what stands in for elements past the end of a row
 //   Local            what a thread keeps of its own elements
-//   Stat             what is known of a part of a row; members of 4 bytes, 12 bytes at most
+//   Stat             what is known of a part of a row; members of 4 bytes, 12 bytes at most; kLeast16 for map_shape
 //   local(held, group, count)            Local of the `count` elements of the group's lanes of one warp
 //   gather(local, held, group, length)   Stat of the group's part
 //   combine(low, high)        Stat of two parts
@@ -29,22 +29,23 @@ constexpr int64_t kShortBlocks = 1024;  // of sums, from which on they do
 
 // Threads up to which plain rows are held in registers: the GPU has them all at once, and a call takes as long as its
 // longest chain of latencies, which shared memory would lengthen (256 rows of 4096, bf16: 3.1 us to 2.85).
-constexpr int64_t kFewThreads = int64_t{1} << 17;
+constexpr int64_t kFewThreads = int64_t{1} << 16;
 
 // Blocks that a multiprocessor must hold at once: what bounds the registers of a thread.
 //
-//   kRowBlocks    of kRowThreads, rows in registers: 64
+//   kRowBlocks    of kRowThreads, rows in registers: 64, but 128 for 64 elements, or 32 beside their weights
 //   kWarpBlocks   of kWarpThreads, the same: 80, but 128 where the weights are in registers too
 //
 // Rows in shared memory: 40, but 64 where a thread has 8 pieces (rmsnorm of 32,768 bf16 or 16,384 f32: 96 % of a copy's
-// speed, with 40 registers 93) or four rows; in clusters 40 (79 %, with 64 72).
+// speed, with 40 registers 93), four rows, or two inputs in a warp (add_rmsnorm of 1024 bf16: 73 with 40, which spill);
+// in clusters 40 (79 %, with 64 72).
 constexpr int kRowBlocks = 2, kWarpBlocks = 6;
 template <class H>
-constexpr int kMapRowBlocks = H::kShared                              ? (H::kPieces < 8 ? 3 : 2)
-                              : H::kPieces * H::kCount > kRowElements ? 1
-                                                                      : kRowBlocks;
-template <class H, int kRows>
-constexpr int kMapWarpBlocks = H::kShared  ? (kRows > 1 ? 8 : 12)
+constexpr int kMapRowBlocks = H::kShared                                        ? (H::kPieces < 8 ? 3 : 2)
+                              : H::kPieces * H::kCount >= (H::kPlain ? 32 : 64) ? 1
+                                                                                : kRowBlocks;
+template <class Op, class H, int kRows>
+constexpr int kMapWarpBlocks = H::kShared  ? (kRows > 1 || Op::kInputs > 1 ? 8 : 12)
                                : H::kPlain ? 4
                                            : kWarpBlocks;
 
@@ -118,7 +119,7 @@ __device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& 
 }
 
 template <class T, class Op, class H, int kRows>
-__global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<H, kRows>)
+__global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<Op, H, kRows>)
     map_warp_rows(const __grid_constant__ RowPlan<T, Op> plan, int lanes) {
   begin_kernel();
   LanesOf<H::kPieces * H::kCount == kShortElements ? 0 : kLanes> group{lanes};
@@ -145,7 +146,9 @@ __global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<H>)
 
 // One row, a part of it in each block of a cluster. Half the threads with twice the elements each were 5 to 8 % slower.
 template <class T, class Op, class H>
-__global__ void __launch_bounds__(kRowThreads, H::kShared ? 3 : kRowBlocks)
+__global__ void __launch_bounds__(kRowThreads, H::kShared  ? 3
+                                               : H::kPlain ? 1
+                                                           : kRowBlocks)
     map_cluster_row(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
   __shared__ typename Op::Stat of_blocks[kMaxClusterBlocks];
@@ -226,10 +229,11 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
 inline bool has_clusters(int device) { return device_attribute<cudaDevAttrClusterLaunch>(device) != 0; }
 
 // The shape of a plan's rows; the first `operands` of them decide whether the axis is contiguous.
-inline RowShape shape_of(const Rows& rows, int operands, int64_t element_bytes, int device) {
+template <class Stat>
+RowShape shape_of(const Rows& rows, int operands, int64_t element_bytes, int device) {
   bool contiguous = true;
   for (int k = 0; k < operands; ++k) contiguous = contiguous && rows.axis_stride[k] == 1;
-  return map_shape(rows.length, element_bytes, contiguous, has_clusters(device));
+  return map_shape(rows.length, element_bytes, contiguous, has_clusters(device), Stat::kLeast16);
 }
 
 constexpr size_t kStatAlignment = 16;
@@ -296,15 +300,15 @@ Status map_in_registers(const char* name, const RowShape& shape, const RowPlan<T
     if (shape.elements == kShortElements)
       return launch<map_warp_rows<T, Op, InRegisters<T, kShortElements, kPlain>, 1>>(name, call, grid, plan,
                                                                                      shape.lanes);
-    constexpr int kElements = kPlain && sizeof(T) > 2 ? 16 : kRowElements;  // f32 rows have no more here
+    constexpr int kElements = kPlain && sizeof(T) > 2 ? 24 : kRowElements;  // f32 rows have no more here
     return launch<map_warp_rows<T, Op, InRegisters<T, kElements, kPlain>, 1>>(name, call, grid, plan, shape.lanes);
   }
   const LaunchShape grid = {plan.count * shape.parts, shape.threads, static_cast<int>(shape.parts)};
+  if (shape.path == RowPath::kCluster)
+    return launch<map_cluster_row<T, Op, InRegisters<T, kRowElements, kPlain>>>(name, call, grid, plan);
+  if (shape.elements == 32)
+    return launch<map_block_rows<T, Op, Block, InRegisters<T, 32, kPlain>>>(name, call, grid, plan);
   if constexpr (!kPlain) {
-    if (shape.path == RowPath::kCluster)
-      return launch<map_cluster_row<T, Op, InRegisters<T, kRowElements, false>>>(name, call, grid, plan);
-    if (shape.elements == 32)
-      return launch<map_block_rows<T, Op, Block, InRegisters<T, 32, false>>>(name, call, grid, plan);
     if constexpr (sizeof(T) == 2)
       if (shape.elements == 64)
         return launch<map_block_rows<T, Op, Block, InRegisters<T, 64, false>>>(name, call, grid, plan);
@@ -321,12 +325,11 @@ Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, O
     const LaunchShape grid = {blocks_for(plan.count, shape.threads / shape.lanes * rows), shape.threads, 1, bytes};
     if (shape.elements == kShortElements)
       return launch<map_warp_rows<T, Op, InShared<T, kShortElements>, kShortRows>>(name, call, grid, plan, shape.lanes);
-    if constexpr (sizeof(T) == 2) {
-      if (shape.elements == 24)
-        return launch<map_warp_rows<T, Op, InShared<T, 24>, 1>>(name, call, grid, plan, shape.lanes);
+    if (shape.elements == 24)
+      return launch<map_warp_rows<T, Op, InShared<T, 24>, 1>>(name, call, grid, plan, shape.lanes);
+    if constexpr (sizeof(T) == 2)
       if (shape.elements == 32)
         return launch<map_warp_rows<T, Op, InShared<T, 32>, 1>>(name, call, grid, plan, shape.lanes);
-    }
     return launch<map_warp_rows<T, Op, InShared<T, 16>, 1>>(name, call, grid, plan, shape.lanes);
   }
   const LaunchShape grid = {plan.count * shape.parts, shape.threads, static_cast<int>(shape.parts), bytes};
@@ -341,8 +344,8 @@ Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, O
 template <class T, class Op>
 Status map_contiguous_rows(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
   const bool preparing = preparing_on != kNotPreparing, plain = is_plain(plan, RowPlan<T, Op>::kOperands);
-  const bool warp = shape.path == RowPath::kWarp, block = shape.path == RowPath::kBlock && shape.elements == 16;
-  const bool few = (warp || block) && plan.count * (warp ? shape.lanes : shape.threads) <= kFewThreads;
+  const int64_t threads = shape.path == RowPath::kWarp ? shape.lanes : shape.parts * shape.threads;  // of a row
+  const bool few = shape.elements <= 32 && plan.count * threads <= kFewThreads;
   if (plain || preparing)
     OPRT_TRY(few ? map_in_registers<true>(name, shape, plan, call) : map_in_shared(name, shape, plan, call));
   if (!plain || preparing) return map_in_registers<false>(name, shape, plan, call);
@@ -354,7 +357,7 @@ template <class T, class Op>
 Status map_rows(const char* name, const Rows& rows, const Call& call, const Op& op) {
   constexpr int kCount = kPieceElements<T>;
   using Long = Held<kRowElements / kCount, kCount>;
-  const RowShape shape = shape_of(rows, RowPlan<T, Op>::kOperands, sizeof(T), call.device);
+  const RowShape shape = shape_of<typename Op::Stat>(rows, RowPlan<T, Op>::kOperands, sizeof(T), call.device);
   const RowPlan<T, Op> plan = row_plan<T>(rows, shape, call, op);
   auto* stats = part_stats<typename Op::Stat>(call);
   switch (shape.path) {
@@ -383,7 +386,7 @@ Status map_rows(const char* name, const Rows& rows, const Call& call, const Op& 
                                                   {#op "_columns", op##_run},      {#op "_cluster_columns", op##_run}, \
                                                   {#op "_split_columns", op##_run}};                                   \
   static RowShape op##_shape(const Plan& plan, int device) {                                                           \
-    return shape_of(plan.rows, kOperands, size_of(plan.dtype), device);                                                \
+    return shape_of<Stat>(plan.rows, kOperands, size_of(plan.dtype), device);                                          \
   }                                                                                                                    \
   static Status op##_choose(const Plan& plan, const Call& call, const Kernel<Plan>** kernel) {                         \
     *kernel = &op##_kernels[static_cast<int>(op##_shape(plan, call.device).path)];                                     \

@@ -170,7 +170,8 @@ TEST(RowShape, CoversEveryLength) {
       for (bool contiguous : {false, true})
         for (bool clusters : {false, true}) {
           expect_covers(row_shape(n, bytes, contiguous, clusters), n, bytes, contiguous, clusters);
-          expect_covers(map_shape(n, bytes, contiguous, clusters), n, bytes, contiguous, clusters);
+          for (int least16 : {16, 32})
+            expect_covers(map_shape(n, bytes, contiguous, clusters, least16), n, bytes, contiguous, clusters);
         }
 }
 
@@ -203,8 +204,10 @@ TEST(RowShape, OfHeldRowsClimbsAnother) {
   EXPECT_EQ(shape(512, 2).elements, 16);
   EXPECT_EQ(shape(768, 2).elements, 24);
   EXPECT_EQ(shape(1024, 2).elements, 32);
-  EXPECT_EQ(shape(512, 4).path, RowPath::kWarp);
-  EXPECT_EQ(shape(513, 4).path, RowPath::kBlock);
+  EXPECT_EQ(shape(768, 4).path, RowPath::kWarp);
+  EXPECT_EQ(shape(769, 4).path, RowPath::kBlock);
+  EXPECT_EQ(map_shape(4096, 2, true, true, 32).threads, 128);
+  EXPECT_EQ(map_shape(4096, 4, true, true, 32).threads, 256);
   EXPECT_EQ(shape(1024, 4).threads, 64);
   EXPECT_EQ(shape(4096, 2).threads, 256);
   EXPECT_EQ(shape(8192, 2).threads, 256);

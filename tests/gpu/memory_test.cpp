@@ -329,12 +329,12 @@ TEST_F(Memory, MayBeAskedForDuringACapture) {
   const auto native = static_cast<cudaStream_t>(stream.c());
   ASSERT_EQ(cudaStreamBeginCapture(native, cudaStreamCaptureModeGlobal), cudaSuccess);
   MemoryPool pool(device);
+  const PinnedBuffer pinned(kBytes, device);  // its end waits for the device, which no capture allows
   {
     DeviceBuffer block = pool.allocate(kBytes, stream);
     block.zero(stream);
     EXPECT_GT(pool.stats().used_bytes, 0u);
     const DeviceBuffer plain(kBytes, device);
-    const PinnedBuffer pinned(kBytes, device);
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     ASSERT_EQ(cudaStreamIsCapturing(native, &status), cudaSuccess);
     EXPECT_EQ(status, cudaStreamCaptureStatusActive);

@@ -14,6 +14,7 @@ namespace {
 
 // The largest element and the sum of exp(x - shift(max)) of some elements.
 struct SoftmaxStat {
+  static constexpr int kLeast16 = 16;
   float max, sum;
   __device__ static SoftmaxStat none() { return {-INFINITY, 0.0f}; }
 };
