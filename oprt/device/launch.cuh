@@ -10,10 +10,11 @@
 namespace oprt {
 
 struct LaunchShape {
-  int64_t blocks;   // along x, the only axis that carries data-sized counts
-  int threads;      // of a block
-  int cluster = 1;  // blocks of a cluster
-  int shared = 0;   // bytes of dynamic shared memory of a block
+  int64_t blocks;        // along x, the only axis that carries data-sized counts
+  int threads;           // of a block
+  int cluster = 1;       // blocks of a cluster
+  int shared = 0;        // bytes of dynamic shared memory of a block
+  bool overlaps = true;  // where the device can: may be placed while the kernel before it ends
 };
 
 // An attribute of a device (of up to 64), asked for once.
@@ -68,7 +69,7 @@ Status launch(const char* op, const Call& call, const LaunchShape& shape, Argume
   config.stream = static_cast<cudaStream_t>(call.stream);
   cudaLaunchAttribute attributes[2] = {};
   config.attrs = attributes;
-  if (overlaps_kernels(call.device)) {
+  if (shape.overlaps && overlaps_kernels(call.device)) {
     cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;

@@ -114,6 +114,11 @@ __global__ void __launch_bounds__(kElementThreads)
   }
 }
 
+// Bytes between which a transpose is placed only when the kernel before it has ended: bf16 of 1024 x 1024 in 3.1 us
+// instead of 3.7, of 2048 x 2048 in 6.5 instead of 8.1; 512 x 512 and 4096 x 4096 are faster overlapping (2.3
+// to 2.6, 19.1 to 19.6).
+constexpr int64_t kApartFrom = int64_t{1} << 20, kApartTo = int64_t{16} << 20;
+
 template <class T>
 Status transpose(const char* op, const Loop& loop, const Call& call) {
   constexpr int kEach = kPieceElements<T>;
@@ -149,7 +154,10 @@ Status transpose(const char* op, const Loop& loop, const Call& call) {
   };
   if (aligned || preparing) {
     const TransposePlan plan = plan_for(kTilePiecesI * kEach, kTilePiecesK * kEach);
-    OPRT_TRY((launch<transpose_tiles<T>>(op, call, {tiles(plan), kTransposeThreads}, plan, dst, src)));
+    LaunchShape grid = {tiles(plan), kTransposeThreads};
+    const int64_t bytes = loop.count * static_cast<int64_t>(sizeof(T));
+    grid.overlaps = bytes <= kApartFrom || bytes >= kApartTo;
+    OPRT_TRY((launch<transpose_tiles<T>>(op, call, grid, plan, dst, src)));
   }
   if (aligned && !preparing) return {};
   const TransposePlan plan = plan_for(kElementTile, kElementTile);
