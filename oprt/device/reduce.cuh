@@ -42,7 +42,8 @@ __device__ __forceinline__ S shuffle_xor(const S& value, int offset) {
   return result;
 }
 
-// Sum and Max give the same bits in either order, which spares a choice.
+// Both orders are computed and one is kept: a choice of structs before one combination goes through local memory
+// (softmax of rows in blocks: 0.6 to 0.8 times as fast). Sum and Max give the same bits in either order.
 template <class S, class Combine>
 __device__ __forceinline__ S reduce_lanes(S value, int width, const Combine& combine) {
   constexpr bool kEither = std::is_same_v<Combine, Sum> || std::is_same_v<Combine, Max>;
@@ -50,8 +51,10 @@ __device__ __forceinline__ S reduce_lanes(S value, int width, const Combine& com
   for (int offset = 1; offset < kLanes; offset *= 2) {
     if (offset >= width) break;
     const S other = shuffle_xor(value, offset);
-    const bool is_high = !kEither && threadIdx.x & offset;
-    value = combine(is_high ? other : value, is_high ? value : other);
+    if constexpr (kEither)
+      value = combine(value, other);
+    else
+      value = threadIdx.x & offset ? combine(other, value) : combine(value, other);
   }
   return value;
 }
