@@ -59,50 +59,21 @@ struct Neighbours<T, kColumnWide> {
   __device__ __forceinline__ void unpack_to(float (&x)[kColumnWide]) const { words.unpack_to(x); }
 };
 
-// A thread's elements of one column, for an Op: see Held.
+// A thread's elements of one column, for an Op: see Held. A chain for each of a run's elements.
 template <int kWide>
-struct ColumnHeld {
+struct ColumnHeld : Pieces<ColumnHeld<kWide>, kColumnRuns, kColumnRun / kWide, kColumnRun / kWide> {
   static constexpr int kPieces = kColumnRuns, kCount = kColumnRun / kWide;
+  static constexpr bool kPlain = false;
   float x[kPieces][kCount];
   int left;  // elements of the part from the thread's first on
   int step;  // elements from a run of the warp to its next
 
+  __device__ void begin_pass() const {}
+  __device__ __forceinline__ void piece(int p, float (&values)[kCount]) const {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) values[i] = x[p][i];
+  }
   __device__ bool has(int p, int i) const { return p * step + i * kWide < left; }
-
-  __device__ __forceinline__ float largest() const {
-    float max = -INFINITY;
-#pragma unroll
-    for (int p = 0; p < kPieces; ++p)
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) max = fmaxf(max, x[p][i]);
-    return max;
-  }
-  template <class Term>
-  __device__ __forceinline__ float sum(const Term& term) const {
-    return add([&](float sum, int p, int i) { return sum + term(x[p][i]); });
-  }
-  template <class Value>
-  __device__ __forceinline__ float squares(const Value& value) const {
-    return add([&](float sum, int p, int i) {
-      const float v = value(x[p][i], has(p, i));
-      return fmaf(v, v, sum);
-    });
-  }
-
- private:
-  template <class Next>
-  __device__ __forceinline__ float add(const Next& next) const {
-    float sums[kCount] = {};
-#pragma unroll
-    for (int p = 0; p < kPieces; ++p)
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) sums[i] = next(sums[i], p, i);
-#pragma unroll
-    for (int width = kCount / 2; width > 0; width /= 2)
-#pragma unroll
-      for (int i = 0; i < width; ++i) sums[i] += sums[i + width];
-    return sums[0];
-  }
 };
 
 template <class Op>

@@ -17,7 +17,8 @@ namespace oprt {
 
 // A thread's elements of a row: kPieces pieces of kCount neighbours, Op::kMissing where the row has no such element.
 // What may be asked of them, wherever Derived keeps them: x of a piece, and whether the row has its i-th element.
-template <class Derived, int kPieces_, int kCount_>
+// kSlots: chains of a sum.
+template <class Derived, int kPieces_, int kCount_, int kSlots = (kCount_ > 4 ? kCount_ : 4)>
 struct Pieces {
   static constexpr int kPieces = kPieces_, kCount = kCount_;
 
@@ -45,7 +46,6 @@ struct Pieces {
  private:
   template <class Next>
   __device__ __forceinline__ float add(const Next& next) const {
-    constexpr int kSlots = kCount > 4 ? kCount : 4;
     float sums[kSlots] = {};
     each([&](int i, float x, bool there) { sums[i % kSlots] = next(sums[i % kSlots], x, there); });
 #pragma unroll
@@ -313,27 +313,10 @@ __device__ __forceinline__ void load_row(const RowPlan<T, Op>& plan, const Part&
     part.template piece<kCount>(p, &left);
     held.present[p] = left < kCount ? left : kCount;
   }
-  if constexpr (kCount == 1) {  // columns: neighbouring threads have neighbouring rows
-    T x[Op::kInputs][H::kPieces];
+  Words<T, kCount> words[Op::kInputs][H::kPieces];
 #pragma unroll
-    for (int k = 0; k < Op::kInputs; ++k)
-#pragma unroll
-      for (int p = 0; p < H::kPieces; ++p) {
-        int left;
-        const int64_t at = part.template piece<1>(p, &left);
-        x[k][p] = left > 0 ? part.data[kFirst + k][at * plan.stride[kFirst + k]] : narrow<T>(Op::kMissing);
-      }
-#pragma unroll
-    for (int p = 0; p < H::kPieces; ++p) {
-      held.x[p][0] = widen(x[0][p]);
-      if constexpr (Op::kInputs == 2) held.x[p][0] = widen(narrow<T>(held.x[p][0] + widen(x[1][p])));
-    }
-  } else {
-    Words<T, kCount> words[Op::kInputs][H::kPieces];
-#pragma unroll
-    for (int k = 0; k < Op::kInputs; ++k) load_pieces<T, Op, H>(plan, part, kFirst + k, words[k]);
-    hold<T, Op>(words, held);
-  }
+  for (int k = 0; k < Op::kInputs; ++k) load_pieces<T, Op, H>(plan, part, kFirst + k, words[k]);
+  hold<T, Op>(words, held);
 }
 
 // Stores a piece of a row that begins `skew` elements past a 16-byte address. Each lane stores the aligned word that
@@ -391,7 +374,7 @@ __device__ __forceinline__ void store_row(const RowPlan<T, Op>& plan, const Part
   constexpr int kCount = H::kCount;
   const int lane = threadIdx.x % kLanes;
   const bool first = lane == 0 || part.rank == 0, last = lane == kLanes - 1 || part.rank == part.size - 1;
-  if constexpr (kCount > 1 && !H::kPlain) __syncwarp();  // the words of windows have been read: they may be written
+  if constexpr (!H::kPlain) __syncwarp();  // the words of windows have been read: they may be written
 #pragma unroll
   for (int p = 0; p < H::kPieces; ++p) {
     int left;
@@ -399,13 +382,10 @@ __device__ __forceinline__ void store_row(const RowPlan<T, Op>& plan, const Part
     float y[kCount] = {};
     if (left > 0) piece(p, at, left < kCount ? left : kCount, y);
     T* const to = part.data[k] + at * plan.stride[k];
-    if constexpr (H::kPlain) {
-      if (left > 0) store_piece(part.data[k] + at, y);
-    } else if constexpr (kCount > 1) {
+    if constexpr (!H::kPlain)
       store_piece_askew(to, skew_of(part.data[k] + part.begin), left, first, last, y);
-    } else if (left > 0) {
-      *to = narrow<T>(y[0]);
-    }
+    else if (left > 0)
+      store_piece(part.data[k] + at, y);
   }
 }
 
