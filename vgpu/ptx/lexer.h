@@ -57,7 +57,9 @@ class Lexer {
 
 // `text`, cut where it is long: for messages.
 inline std::string in_quotes(std::string_view text) {
-  return "`" + (text.size() <= 60 ? std::string(text) : std::string(text.substr(0, 57)) + "...") + "`";
+  const bool whole = text.size() <= 60;
+  std::string quoted = "`";
+  return quoted.append(text.substr(0, whole ? 60 : 57)).append(whole ? "`" : "...`");
 }
 
 // The lexer with the token that comes next.
