@@ -31,6 +31,9 @@ uint32_t pack_below(int32_t a, int32_t b, uint32_t above) {
 
 // --- To integers -------------------------------------------------------------------------------------------
 
+// What rounds here does so as the processor does; rows that are common name the rounding instead.
+constexpr Rounding kAsProcessor = Rounding::nearest;
+
 template <Rounding R, class T>
 T to_integral(T x) {
   switch (R) {
@@ -44,7 +47,7 @@ inline double widen(double x) { return x; }
 using isa::widen;
 
 // Out of range: the nearest integer there is. NaN: 0, or, where one of the types has 64 bits, the top bit alone.
-template <class D, class S, Rounding R, bool kFtz>
+template <class D, class S, bool kFtz = false, Rounding R = kAsProcessor>
 D to_integer(S s) {
   auto x = widen(s);
   if constexpr (kFtz) x = flush(x);
@@ -77,13 +80,15 @@ D from_integer(S x) {
   const D y = static_cast<D>(x);
   return kSat ? saturate(y) : y;
 }
-template <class H, Rounding R>
-H to_half(double x) {
-  return {static_cast<uint16_t>(std::is_same_v<H, Half> ? narrow<5, 10>(x, R) : narrow<8, 7>(x, R))};
+// Long, and called by a hundred rows: as part of each it would take seconds to build.
+template <class H>
+[[gnu::noinline]] H to_half(double x) {
+  const Rounding rounding = ProcessorRounds::now();
+  return {static_cast<uint16_t>(std::is_same_v<H, Half> ? narrow<5, 10>(x, rounding) : narrow<8, 7>(x, rounding))};
 }
-template <class H, class S, Rounding R, bool kSat>
+template <class H, class S, bool kSat>
 H half_from_integer(S x) {
-  return to_half<H, R>(kSat ? saturate(to_odd(x)) : to_odd(x));
+  return to_half<H>(kSat ? saturate(to_odd(x)) : to_odd(x));
 }
 
 // --- Between floats ----------------------------------------------------------------------------------------
@@ -95,7 +100,7 @@ D resize(S x) {
   if constexpr (kFtz && std::is_same_v<D, float>) y = flush(y);
   return kSat ? saturate(y) : canonical(y);
 }
-template <class T, Rounding R, bool kFtz, bool kSat>
+template <class T, bool kFtz, bool kSat, Rounding R = kAsProcessor>
 T round_integral(T x) {
   if constexpr (kFtz) x = flush(x);
   const T y = to_integral<R>(x);
@@ -108,9 +113,9 @@ D from_half(H x) {
   if constexpr (kFtz) y = flush(y);
   return kSat ? saturate(y) : canonical(y);
 }
-template <class H, Rounding R>
+template <class H>
 H round_integral_half(H x) {
-  return round_to<H>(to_integral<R>(widen(x)));
+  return round_to<H>(to_integral<kAsProcessor>(widen(x)));
 }
 
 enum class Finish : uint8_t { none, sat, relu, finite, relu_finite };
@@ -125,42 +130,42 @@ S prepare(S x) {
     x = x > kLargest ? kLargest : x < -kLargest ? -kLargest : x;
   return x;
 }
-template <class H, class S, Rounding R, Finish kFinish, bool kFtz>
+template <class H, class S, Finish kFinish = Finish::none, bool kFtz = false>
 H half_from(S s) {
   auto x = widen(s);
   if constexpr (kFtz) x = flush(x);
-  x = prepare<H, kFinish>(x);
-  if constexpr (R == Rounding::nearest && !std::is_same_v<S, double>)
-    return round_to<H>(x);
-  else
-    return to_half<H, R>(x);
+  return to_half<H>(prepare<H, kFinish>(x));
 }
 // The first operand becomes the high half.
-template <class H, Rounding R, Finish kFinish>
+template <class H, auto F>
 Pair<H> pair_from(float high, float low) {
-  return {half_from<H, float, R, kFinish, false>(low), half_from<H, float, R, kFinish, false>(high)};
+  return {F(low), F(high)};
 }
 
 // --- tf32, and the 8-bit formats ---------------------------------------------------------------------------
 
+template <Rounding R>
+[[gnu::noinline]] uint32_t narrow_to_tf32(float x) {
+  return narrow<8, 10>(x, R) << 13;
+}
 template <Rounding R, bool kRelu, bool kFinite>
 uint32_t to_tf32(float x) {
   constexpr uint32_t kInfinity = 0x7f800000;
   if (x != x) return 0x7fffffff;
   if (kRelu && x <= 0) x = 0;  // -0, too
-  const uint32_t bits = narrow<8, 10>(x, R) << 13;
+  const uint32_t bits = narrow_to_tf32<R>(x);
   return kFinite && (bits & kInfinity) == kInfinity ? bits - (1 << 13) : bits;
 }
 
 template <bool kE4m3, bool kRelu>
-uint8_t to_byte(float x) {
+[[gnu::noinline]] uint8_t to_byte(float x) {
   if (kRelu && x <= 0) x = 0;
   if (kE4m3) return static_cast<uint8_t>(narrow<4, 3, true>(x));
   const uint32_t bits = narrow<5, 2>(x);
   return static_cast<uint8_t>((bits & 0x7f) == 0x7c ? bits - 1 : bits);  // satfinite
 }
 template <bool kE4m3>
-Half from_byte(uint8_t byte) {
+[[gnu::noinline]] Half from_byte(uint8_t byte) {
   if ((byte & 0x7f) > (kE4m3 ? 0x7e : 0x7c)) return {0x7fff};  // NaN
   if (!kE4m3) return {static_cast<uint16_t>(byte << 8)};
   const int exponent = byte >> 3 & 15;
@@ -198,8 +203,9 @@ const char* spelling(Rounding r) {
   return "";
 }
 
-template <bool kCommon>
-using Mode = std::conditional_t<kCommon, Rounded<Rounding::nearest>, Rare>;
+// Of a row for each rounding the one to nearest is the common one, if any is.
+template <bool kCommon, Rounding R>
+using Mode = std::conditional_t<kCommon && R == Rounding::nearest, Common, Rounded<R>>;
 
 template <Rounding... R, class F>
 void each_rounding(F&& f) {
@@ -217,7 +223,8 @@ void all_integers(F&& f) {
 void add_between_integers(Table& t) {
   all_integers([&]<class D>() {
     all_integers([&]<class S>() {
-      t.add({"cvt", name<D>(), name<S>()}, lanes<convert<D, S>, Mode<(sizeof(D) > 1 && sizeof(S) > 1)>>);
+      using Mode = std::conditional_t<(sizeof(D) > 1 && sizeof(S) > 1), Common, Rare>;
+      t.add({"cvt", name<D>(), name<S>()}, lanes<convert<D, S>, Mode>);
       t.add({"cvt.sat", name<D>(), name<S>()}, lanes<convert_sat<D, S>, Rare>);
     });
   });
@@ -234,17 +241,19 @@ void add_integers_and_floats(Table& t) {
   all_integers([&]<class I>() {
     all_roundings([&]<Rounding R>() {
       const char* const rounding = spelling(R);
-      t.add({"cvt", rounding, "i{.sat}", name<I>(), ".f32"},
-            lanes<to_integer<I, float, R, false>, Mode<sizeof(I) == 4>>);
-      t.add({"cvt", rounding, "i.ftz{.sat}", name<I>(), ".f32"}, lanes<to_integer<I, float, R, true>, Rare>);
-      t.add({"cvt", rounding, "i{.sat}", name<I>(), ".f64"}, lanes<to_integer<I, double, R, false>, Rare>);
+      if constexpr (sizeof(I) == 4)
+        t.add({"cvt", rounding, "i{.sat}", name<I>(), ".f32"}, lanes<to_integer<I, float, false, R>>);
+      else
+        t.add({"cvt", rounding, "i{.sat}", name<I>(), ".f32"}, lanes<to_integer<I, float>, Rounded<R>>);
+      t.add({"cvt", rounding, "i.ftz{.sat}", name<I>(), ".f32"}, lanes<to_integer<I, float, true>, Rounded<R>>);
+      t.add({"cvt", rounding, "i{.sat}", name<I>(), ".f64"}, lanes<to_integer<I, double>, Rounded<R>>);
       each<Half, Bfloat>([&]<class H>() {
-        t.add({"cvt", rounding, "i{.sat}", name<I>(), name<H>()}, lanes<to_integer<I, H, R, false>, Rare>);
-        t.add({"cvt", rounding, name<H>(), name<I>()}, lanes<half_from_integer<H, I, R, false>, Rare>);
+        t.add({"cvt", rounding, "i{.sat}", name<I>(), name<H>()}, lanes<to_integer<I, H>, Rounded<R>>);
+        t.add({"cvt", rounding, name<H>(), name<I>()}, lanes<half_from_integer<H, I, false>, Rounded<R>>);
       });
-      t.add({"cvt", rounding, ".sat.f16", name<I>()}, lanes<half_from_integer<Half, I, R, true>, Rare>);
+      t.add({"cvt", rounding, ".sat.f16", name<I>()}, lanes<half_from_integer<Half, I, true>, Rounded<R>>);
       each<float, double>([&]<class F>() {
-        t.add({"cvt", rounding, name<F>(), name<I>()}, lanes<from_integer<F, I, false>, Rounded<R>>);
+        t.add({"cvt", rounding, name<F>(), name<I>()}, lanes<from_integer<F, I, false>, Mode<true, R>>);
         t.add({"cvt", rounding, ".sat", name<F>(), name<I>()}, lanes<from_integer<F, I, true>, Rounded<R>>);
       });
     });
@@ -256,9 +265,9 @@ template <class H, Finish kFinish>
 void add_to_half(Table& t, const std::string& flags) {
   each_rounding<Rounding::nearest, Rounding::zero>([&]<Rounding R>() {
     const std::string head = spelling(R) + flags;
-    t.add({"cvt", head, name<H>(), ".f32"},
-          lanes<half_from<H, float, R, kFinish, false>, Mode<kFinish == Finish::none>>);
-    t.add({"cvt", head, name<Pair<H>>(), ".f32"}, lanes<pair_from<H, R, kFinish>, Mode<kFinish == Finish::none>>);
+    constexpr auto kConvert = half_from<H, float, kFinish>;
+    t.add({"cvt", head, name<H>(), ".f32"}, lanes<kConvert, Rounded<R>>);
+    t.add({"cvt", head, name<Pair<H>>(), ".f32"}, lanes<pair_from<H, kConvert>, Rounded<R>>);
   });
 }
 
@@ -275,21 +284,23 @@ void add_halves(Table& t) {
     t.add({"cvt.f64", name<H>()}, lanes<from_half<double, H, false, false>>);
     t.add({"cvt.sat.f64", name<H>()}, lanes<from_half<double, H, false, true>>);
     all_roundings([&]<Rounding R>() {
+      using Other = std::conditional_t<std::is_same_v<H, Half>, Bfloat, Half>;
       const char* const rounding = spelling(R);
-      t.add({"cvt", rounding, name<H>(), ".f32"}, lanes<half_from<H, float, R, Finish::none, false>>);
-      t.add({"cvt", rounding, ".ftz", name<H>(), ".f32"}, lanes<half_from<H, float, R, Finish::none, true>, Rare>);
-      t.add({"cvt", rounding, name<H>(), ".f64"}, lanes<half_from<H, double, R, Finish::none, false>, Rare>);
-      t.add({"cvt", rounding, "i", name<H>(), name<H>()}, lanes<round_integral_half<H, R>, Rare>);
-      t.add(
-          {"cvt", rounding, name<H>(), (std::is_same_v<H, Half> ? ".bf16" : ".f16")},
-          lanes<half_from<H, std::conditional_t<std::is_same_v<H, Half>, Bfloat, Half>, R, Finish::none, false>, Rare>);
+      t.add({"cvt", rounding, name<H>(), ".f32"}, lanes<half_from<H, float>, Rounded<R>>);
+      t.add({"cvt", rounding, ".ftz", name<H>(), ".f32"}, lanes<half_from<H, float, Finish::none, true>, Rounded<R>>);
+      t.add({"cvt", rounding, name<H>(), ".f64"}, lanes<half_from<H, double>, Rounded<R>>);
+      t.add({"cvt", rounding, "i", name<H>(), name<H>()}, lanes<round_integral_half<H>, Rounded<R>>);
+      t.add({"cvt", rounding, name<H>(), name<Other>()}, lanes<half_from<H, Other>, Rounded<R>>);
     });
+    // The common ones.
+    t.add({"cvt.rn", name<H>(), ".f32"}, lanes<round_to<H>>);
+    t.add({"cvt.rn", name<Pair<H>>(), ".f32"}, lanes<pair_from<H, round_to<H>>>);
   });
   all_roundings([&]<Rounding R>() {
     const char* const rounding = spelling(R);
-    t.add({"cvt", rounding, ".sat.f16.f32"}, lanes<half_from<Half, float, R, Finish::sat, false>, Rare>);
-    t.add({"cvt", rounding, ".ftz.sat.f16.f32"}, lanes<half_from<Half, float, R, Finish::sat, true>, Rare>);
-    t.add({"cvt", rounding, ".sat.f16.f64"}, lanes<half_from<Half, double, R, Finish::sat, false>, Rare>);
+    t.add({"cvt", rounding, ".sat.f16.f32"}, lanes<half_from<Half, float, Finish::sat>, Rounded<R>>);
+    t.add({"cvt", rounding, ".ftz.sat.f16.f32"}, lanes<half_from<Half, float, Finish::sat, true>, Rounded<R>>);
+    t.add({"cvt", rounding, ".sat.f16.f64"}, lanes<half_from<Half, double, Finish::sat>, Rounded<R>>);
   });
 }
 
@@ -305,16 +316,16 @@ void add_between_floats(Table& t) {
   t.add("cvt.sat.f64.f64", lanes<resize<double, double, false, true>>);
   all_roundings([&]<Rounding R>() {
     const char* const rounding = spelling(R);
-    t.add({"cvt", rounding, ".f32.f64"}, lanes<resize<float, double, false, false>, Rounded<R>>);
-    t.add({"cvt", rounding, ".ftz.f32.f64"}, lanes<resize<float, double, true, false>, Rounded<R>>);
+    t.add({"cvt", rounding, ".f32.f64"}, lanes<resize<float, double, false, false>, Mode<true, R>>);
+    t.add({"cvt", rounding, ".ftz.f32.f64"}, lanes<resize<float, double, true, false>, Mode<true, R>>);
     t.add({"cvt", rounding, ".sat.f32.f64"}, lanes<resize<float, double, false, true>, Rounded<R>>);
     t.add({"cvt", rounding, ".ftz.sat.f32.f64"}, lanes<resize<float, double, true, true>, Rounded<R>>);
-    t.add({"cvt", rounding, "i.f32.f32"}, lanes<round_integral<float, R, false, false>>);
-    t.add({"cvt", rounding, "i.ftz.f32.f32"}, lanes<round_integral<float, R, true, false>, Rare>);
-    t.add({"cvt", rounding, "i.sat.f32.f32"}, lanes<round_integral<float, R, false, true>, Rare>);
-    t.add({"cvt", rounding, "i.ftz.sat.f32.f32"}, lanes<round_integral<float, R, true, true>, Rare>);
-    t.add({"cvt", rounding, "i.f64.f64"}, lanes<round_integral<double, R, false, false>, Rare>);
-    t.add({"cvt", rounding, "i.sat.f64.f64"}, lanes<round_integral<double, R, false, true>, Rare>);
+    t.add({"cvt", rounding, "i.f32.f32"}, lanes<round_integral<float, false, false, R>>);
+    t.add({"cvt", rounding, "i.ftz.f32.f32"}, lanes<round_integral<float, true, false>, Rounded<R>>);
+    t.add({"cvt", rounding, "i.sat.f32.f32"}, lanes<round_integral<float, false, true>, Rounded<R>>);
+    t.add({"cvt", rounding, "i.ftz.sat.f32.f32"}, lanes<round_integral<float, true, true>, Rounded<R>>);
+    t.add({"cvt", rounding, "i.f64.f64"}, lanes<round_integral<double, false, false>, Rounded<R>>);
+    t.add({"cvt", rounding, "i.sat.f64.f64"}, lanes<round_integral<double, false, true>, Rounded<R>>);
   });
 }
 

@@ -3,8 +3,7 @@
 //
 //     table.add("add.s32", lanes<add<int32_t>>);
 //
-// A bool is a predicate; flags of more than one function (rounding) come as a mode that lives while the lanes are
-// computed.
+// A bool is a predicate. How often the instruction is met, and how it rounds, is a second argument.
 #pragma once
 
 #include <utility>
@@ -87,8 +86,13 @@ VGPU_INLINE void for_lanes(Mask lanes, F&& f) {
   }
 }
 
-// A mode that changes nothing: the instruction is rare, and a plain loop over its lanes is quicker to compile.
+// How the lanes are computed. A rare instruction, or one that the compiler cannot vectorise, has a plain loop, which is
+// quicker to build. `Rounded` is rare, too: the processor rounds so meanwhile. The instruction holds the rounding, as
+// its `offset`, so that one handler serves all.
+struct Common {};
 struct Rare {};
+template <Rounding R>
+struct Rounded {};
 
 namespace detail {
 
@@ -105,17 +109,26 @@ VGPU_INLINE auto input(Warp& w, const Decoded& d, Ref ref, int place) {
     return static_cast<const T*>(w.lanes<T>(ref));
 }
 
+// A mode, as the handler has to know it, and what the instruction holds of it.
+struct AnyRounding {};
+template <class Mode>
+struct Held {
+  using type = Mode;
+  static void tell(Binder&) {}
+};
+template <Rounding R>
+struct Held<Rounded<R>> {
+  using type = AnyRounding;
+  static void tell(Binder& b) { b.out.offset = static_cast<int64_t>(R); }
+};
+
 template <auto F, class Mode, class Signature>
 struct Form;
 
 template <auto F, class Mode, class D, class... S>
 struct Form<F, Mode, D (*)(S...)> {
-  // Rounding modes other than nearest are rare, too.
-  static constexpr bool kRare = !std::is_same_v<Mode, Rounded<Rounding::nearest>>;
-
   template <size_t... I>
   VGPU_INLINE static void apply(Warp& w, const Decoded& d, Mask lanes, std::index_sequence<I...>) {
-    [[maybe_unused]] const Mode mode{};
     const auto all = [&](const auto... in) {  // by value: not to be read again after each lane's store
       if constexpr (std::is_same_v<D, bool>) {
         Mask result = 0;
@@ -125,27 +138,34 @@ struct Form<F, Mode, D (*)(S...)> {
       } else {
         D* const out = w.lanes<D>(d.d);
         const auto one = [=](int l) { out[l] = F(in[l]...); };
-        if constexpr (kRare)
-          for_each_lane(lanes, one);
-        else
+        if constexpr (std::is_same_v<Mode, Common>)
           for_lanes(lanes, one);
+        else
+          for_each_lane(lanes, one);
       }
     };
     all(input<S>(w, d, d.*kSources[I], I)...);
   }
   static const Decoded* run(Warp& w, const Decoded& d, Mask lanes) {
-    apply(w, d, lanes, std::index_sequence_for<S...>());
+    if constexpr (std::is_same_v<Mode, AnyRounding>) {
+      const ProcessorRounds so(static_cast<Rounding>(d.offset));
+      apply(w, d, lanes, std::index_sequence_for<S...>());
+    } else {
+      apply(w, d, lanes, std::index_sequence_for<S...>());
+    }
     return &d + 1;
   }
 };
 
 }  // namespace detail
 
-template <auto F, class Mode = Rounded<Rounding::nearest>>
+template <auto F, class Mode = Common>
 bool lanes(Binder& b) {
   using Signature = std::decay_t<decltype(F)>;
+  using Held = detail::Held<Mode>;
+  Held::tell(b);
   return [&]<class D, class... S>(D (*)(S...)) {
-    return b.bind(kType<D>, {kType<S>...}, detail::Form<F, Mode, D (*)(S...)>::run);
+    return b.bind(kType<D>, {kType<S>...}, detail::Form<F, typename Held::type, D (*)(S...)>::run);
   }(static_cast<Signature>(F));
 }
 

@@ -7,9 +7,11 @@
 
 #include <xmmintrin.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 
 #include "exec/warp.h"
@@ -135,30 +137,27 @@ inline Bfloat fma_half(Bfloat a, Bfloat b, Bfloat c) {
 
 // While one lives the processor rounds so. The compiler moves no load or store across its ends, and a handler's
 // operations lie between a load and a store.
-template <Rounding R>
-class Rounded {
+class ProcessorRounds {
  public:
-  Rounded() : before_(_mm_getcsr()) {
-    constexpr unsigned kMode = R == Rounding::zero   ? _MM_ROUND_TOWARD_ZERO
-                               : R == Rounding::down ? _MM_ROUND_DOWN
-                                                     : _MM_ROUND_UP;
-    _mm_setcsr((before_ & ~static_cast<unsigned>(_MM_ROUND_MASK)) | kMode);
+  explicit ProcessorRounds(Rounding rounding) : before_(_mm_getcsr()) {
+    _mm_setcsr((before_ & ~static_cast<unsigned>(_MM_ROUND_MASK)) | kModes[static_cast<int>(rounding)]);
     asm volatile("" ::: "memory");
   }
-  ~Rounded() {
+  ~ProcessorRounds() {
     asm volatile("" ::: "memory");
     _mm_setcsr(before_);
   }
-  Rounded(const Rounded&) = delete;
-  Rounded& operator=(const Rounded&) = delete;
+  ProcessorRounds(const ProcessorRounds&) = delete;
+  ProcessorRounds& operator=(const ProcessorRounds&) = delete;
+
+  static Rounding now() {
+    const unsigned mode = _mm_getcsr() & _MM_ROUND_MASK;
+    return static_cast<Rounding>(std::find(kModes, std::end(kModes), mode) - kModes);
+  }
 
  private:
+  static constexpr unsigned kModes[] = {_MM_ROUND_NEAREST, _MM_ROUND_TOWARD_ZERO, _MM_ROUND_DOWN, _MM_ROUND_UP};
   unsigned before_;
-};
-template <>
-class Rounded<Rounding::nearest> {
- public:
-  Rounded() {}
 };
 
 // --- Flush to zero, saturation, NaN ------------------------------------------------------------------------
