@@ -93,7 +93,9 @@ VGPU_INLINE Even evenly(Warp& w, const Decoded& d, Mask lanes, uint32_t bytes) {
 }
 
 // Any case, for an instruction that addresses by operand a. `address` is the handler's array of 32: host addresses.
-VGPU_INLINE bool host_addresses(Warp& w, const Decoded& d, Mask lanes, uint64_t* address) {
+// A function of each object file's own, compiled for its processor; as part of every handler it would be half of what
+// there is to build.
+[[gnu::noinline, maybe_unused]] static bool host_addresses(Warp& w, const Decoded& d, Mask lanes, uint64_t* address) {
   w.polled |= d.strong;
   w.wrote |= d.access == AccessKind::store;
   compute_addresses(w, d, lanes, address);

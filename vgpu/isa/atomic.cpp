@@ -81,30 +81,26 @@ T compare_and_swap(Warp& w, uint64_t address, T expected, T wanted) {
 
 // --- Handlers ----------------------------------------------------------------------------------------------
 
-template <class T, T (*F)(T, T), bool kReturns>
+template <class T, T (*F)(T, T)>
 const Decoded* atomic(Warp& w, const Decoded& d, Mask lanes) {
   uint64_t address[kLanes];
   if (!host_addresses(w, d, lanes, address)) return nullptr;
   const T* b = w.lanes<T>(d.b);
   T* out = w.lanes<T>(d.d);
-  for_each_lane(lanes, [&](int l) {
-    const T old = change<T, F>(w, address[l], b[l]);
-    if (kReturns) out[l] = old;
-  });
+  for_each_lane(lanes, [&](int l) { out[l] = change<T, F>(w, address[l], b[l]); });
   return &d + 1;
 }
 // Elements of a vector, each atomic by itself.
-template <class T, T (*F)(T, T), bool kReturns>
+template <class T, T (*F)(T, T)>
 const Decoded* atomic_vector(Warp& w, const Decoded& d, Mask lanes) {
   uint64_t address[kLanes];
   if (!host_addresses(w, d, lanes, address)) return nullptr;
   const std::vector<Ref>& refs = d.site->refs;  // the results, then the operands
-  const size_t count = kReturns ? refs.size() / 2 : refs.size();
+  const size_t count = refs.size() / 2;
   for_each_lane(lanes, [&](int l) {
     for (size_t i = 0; i < count; ++i) {
-      const T operand = w.lanes<T>(refs[refs.size() - count + i])[l];
-      const T old = change<T, F>(w, address[l] + i * sizeof(T), operand);
-      if (kReturns) w.lanes<T>(refs[i])[l] = old;
+      const T operand = w.lanes<T>(refs[count + i])[l];
+      w.lanes<T>(refs[i])[l] = change<T, F>(w, address[l] + i * sizeof(T), operand);
     }
   });
   return &d + 1;
@@ -137,14 +133,17 @@ const Decoded* atomic_wide(Warp& w, const Decoded& d, Mask lanes) {
 
 // --- Binding -----------------------------------------------------------------------------------------------
 
-// A chosen operation: its type and its handlers.
+// A chosen operation: its type and its handlers. Integers have none for vectors.
 struct Operation {
   ptx::Type type = ptx::Type::none;
-  Handler run[2] = {}, vector[2] = {};  // [returns]
+  Handler run = nullptr, vector = nullptr;
 };
 template <class T, T (*F)(T, T)>
 constexpr Operation operation() {
-  return {kType<T>, {atomic<T, F, false>, atomic<T, F, true>}, {atomic_vector<T, F, false>, atomic_vector<T, F, true>}};
+  if constexpr (std::is_integral_v<T>)
+    return {kType<T>, atomic<T, F>};
+  else
+    return {kType<T>, atomic<T, F>, atomic_vector<T, F>};
 }
 template <class T>
 Operation bits_operation(int op) {
@@ -250,6 +249,7 @@ bool bind(Binder& b, bool returns) {
 
   // Scalar sums of floats in global memory flush subnormals; others do not.
   const bool flushed = type == ptx::Type::f32 && vector < 0 && space != ptx::Space::shared;
+  const ptx::Operand sink;  // of what `red` does not return
   const Operation found = find_operation(op, type, flushed, vector >= 0);
   if (found.type == ptx::Type::none) return b.fail("has a type that the operation does not take");
   if (vector >= 0) {
@@ -257,15 +257,15 @@ bool bind(Binder& b, bool returns) {
     const std::span<const ptx::Operand> operands = b.operand(at + 1).parts;
     if (operands.size() != count || (returns && b.operand(0).parts.size() != count))
       return b.fail("has a vector of another length");
-    if (returns)
-      for (const ptx::Operand& o : b.operand(0).parts) b.site.refs.push_back(b.destination(o, found.type));
+    for (size_t i = 0; i < count; ++i)
+      b.site.refs.push_back(b.destination(returns ? b.operand(0).parts[i] : sink, found.type));
     for (const ptx::Operand& o : operands) b.site.refs.push_back(b.source(o, found.type));
-    d.run = found.vector[returns];
+    d.run = found.vector;
     return !b.failed();
   }
   d.b = b.source(b.operand(at + 1), found.type);
-  d.d = returns ? b.destination(b.operand(0), found.type) : d.b;
-  d.run = found.run[returns];
+  d.d = b.destination(returns ? b.operand(0) : sink, found.type);
+  d.run = found.run;
   return !b.failed();
 }
 

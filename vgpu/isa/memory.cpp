@@ -153,49 +153,57 @@ const Decoded* store_param(Warp& w, const Decoded& d, Mask lanes) {
 // --- Binding -----------------------------------------------------------------------------------------------
 
 struct Handlers {
-  Handler load, store, load2, load4, load_vector, store2, store4, store_vector, load_kernel_param, load_param,
-      store_param;
+  Handler one, two, four, vector;  // elements
+  Handler param, kernel_param = nullptr;
 };
+// Vectors whose elements are as wide as the registers are common; the others take as long to build.
 template <class T, class R>
-constexpr Handlers handlers_of() {
-  constexpr bool kSame = sizeof(T) == sizeof(R);  // the others are rare, and take as long to build
-  return {load<T, R>,
-          store<T, R>,
-          load_vector < T,
-          R,
-          kSame ? 2 : 0 >,
-          load_vector < T,
-          R,
-          kSame ? 4 : 0 >,
-          load_vector<T, R, 0>,
-          store_vector < T,
-          R,
-          kSame ? 2 : 0 >,
-          store_vector < T,
-          R,
-          kSame ? 4 : 0 >
-          , store_vector<T, R, 0>, load_kernel_param<T, R>, load_param<T, R>, store_param<T, R>};
+constexpr int kCounted = sizeof(T) == sizeof(R);
+template <class T, class R>
+constexpr Handlers kLoads = {load<T, R>,
+                             load_vector<T, R, 2 * kCounted<T, R>>,
+                             load_vector<T, R, 4 * kCounted<T, R>>,
+                             load_vector<T, R, 0>,
+                             load_param<T, R>,
+                             load_kernel_param<T, R>};
+template <class T, class R>
+constexpr Handlers kStores = {store<T, R>, store_vector<T, R, 2 * kCounted<T, R>>,
+                              store_vector<T, R, 4 * kCounted<T, R>>, store_vector<T, R, 0>, store_param<T, R>};
+
+template <class T, class R>
+const Handlers* handlers(bool store) {
+  if constexpr (!std::is_signed_v<T>)
+    if (store) return &kStores<T, R>;
+  return &kLoads<T, R>;
 }
-template <class T, class R>
-constexpr Handlers kHandlers = handlers_of<T, R>();
 
 using Wide = unsigned __int128;
 
+ptx::Type without_sign(ptx::Type type) {
+  switch (type) {
+    case ptx::Type::s8: return ptx::Type::u8;
+    case ptx::Type::s16: return ptx::Type::u16;
+    case ptx::Type::s32: return ptx::Type::u32;
+    default: return type;
+  }
+}
+
 // For a type in memory and the width of the register; null where the register is too narrow.
-const Handlers* handlers(ptx::Type type, int width) {
+const Handlers* handlers(ptx::Type type, int width, bool store) {
   const auto extended = [&]<class T>(T) -> const Handlers* {
-    using Signed = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-    using Signed32 = std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>;
-    using Signed16 = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
-    if (width == 8) return &kHandlers<T, Signed>;
-    if constexpr (sizeof(T) <= 4)
-      if (width == 4) return &kHandlers<T, Signed32>;
-    if constexpr (sizeof(T) <= 2)
-      if (width == 2) return &kHandlers<T, Signed16>;
-    if constexpr (sizeof(T) == 1)
-      if (width == 1) return &kHandlers<T, T>;
+    constexpr bool kSigned = std::is_signed_v<T>;
+    constexpr size_t kNarrowest = sizeof(T) + kSigned;
+    if (width == 8) return handlers<T, std::conditional_t<kSigned, int64_t, uint64_t>>(store);
+    if constexpr (kNarrowest <= 4)
+      if (width == 4) return handlers<T, std::conditional_t<kSigned, int32_t, uint32_t>>(store);
+    if constexpr (kNarrowest <= 2)
+      if (width == 2) return handlers<T, std::conditional_t<kSigned, int16_t, uint16_t>>(store);
+    if constexpr (kNarrowest == 1)
+      if (width == 1) return handlers<T, T>(store);
     return nullptr;
   };
+  // The sign matters to a load into a wider register alone.
+  if (store || width == ptx::size_of(type)) type = without_sign(type);
   using ptx::Type;
   switch (type) {
     case Type::b8:
@@ -212,7 +220,7 @@ const Handlers* handlers(ptx::Type type, int width) {
     case Type::u64:
     case Type::f64:
     case Type::s64: return extended(uint64_t{});
-    case Type::b128: return width == 16 ? &kHandlers<Wide, Wide> : nullptr;
+    case Type::b128: return width == 16 ? handlers<Wide, Wide>(store) : nullptr;
     default: return nullptr;
   }
 }
@@ -269,8 +277,8 @@ bool bind_access(Binder& b, bool store) {
   for (const ptx::Operand& e : elements)
     if (e.kind == ptx::Operand::Kind::reg) width = std::max(width, b.width(e));
   if (!width) width = std::max(2, ptx::size_of(type));
-  const Handlers* all = handlers(type, width);
-  if (!all) return b.fail("has a register narrower than its type");
+  const Handlers* run = handlers(type, width, store);
+  if (!run) return b.fail("has a register narrower than its type");
   const ptx::Type register_type = width == 1   ? ptx::Type::b8
                                   : width == 2 ? ptx::Type::b16
                                   : width == 4 ? ptx::Type::b32
@@ -291,12 +299,12 @@ bool bind_access(Binder& b, bool store) {
       if (store) return b.fail("writes a parameter of the kernel");
       if (beyond()) return b.fail("reads beyond the parameters");
       b.site.refs = std::move(refs);
-      d.run = all->load_kernel_param;
+      d.run = run->kernel_param;
       return !b.failed();
     case Binder::Reached::frame_param:
       if (beyond()) return b.fail("reaches beyond the parameter");
       b.site.refs = std::move(refs);
-      d.run = store ? all->store_param : all->load_param;
+      d.run = run->param;
       return !b.failed();
     case Binder::Reached::memory: break;
   }
@@ -304,12 +312,10 @@ bool bind_access(Binder& b, bool store) {
   if (d.bytes > 32) return b.fail("moves more than 32 bytes");
   if (vector) {
     b.site.refs = std::move(refs);
-    d.run = count == 2   ? (store ? all->store2 : all->load2)
-            : count == 4 ? (store ? all->store4 : all->load4)
-                         : (store ? all->store_vector : all->load_vector);
+    d.run = count == 2 ? run->two : count == 4 ? run->four : run->vector;
   } else {
     (store ? d.b : d.d) = refs[0];
-    d.run = store ? all->store : all->load;
+    d.run = run->one;
   }
   return !b.failed();
 }
