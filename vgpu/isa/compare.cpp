@@ -54,7 +54,7 @@ Mask combine(Combine how, Mask a, Mask b) {
 using Comparison = Mask (*)(Warp&, const Decoded&);
 
 template <class T, auto F>
-Mask compare_lanes(Warp& w, const Decoded& d) {
+[[gnu::noinline]] Mask compare_lanes(Warp& w, const Decoded& d) {
   const T *a = w.lanes<T>(d.a), *b = w.lanes<T>(d.b);
   Mask result = 0;
   for (int l = 0; l < kLanes; ++l) result |= static_cast<Mask>(F(a[l], b[l])) << l;
@@ -178,51 +178,80 @@ void add_floats(Table& t, std::index_sequence<I...>) {
 
 // --- Pairs of halves: one predicate, or one result, for each half ------------------------------------------
 
+struct PairMask {
+  Mask low, high;
+};
+using PairComparison = PairMask (*)(Warp&, const Decoded&);
+
 template <class H, auto F>
-const Decoded* setp_pair(Warp& w, const Decoded& d, Mask lanes) {
+PairMask compare_pairs(Warp& w, const Decoded& d) {
   const Pair<H>*a = w.lanes<Pair<H>>(d.a), *b = w.lanes<Pair<H>>(d.b);
-  const Mask other = w.mask(d.c) ^ (d.flips & 4 ? kAllLanes : 0);
-  const Combine how = static_cast<Combine>(d.offset);
   Mask low = 0, high = 0;
   for (int l = 0; l < kLanes; ++l) {
     low |= static_cast<Mask>(F(a[l].low, b[l].low)) << l;
     high |= static_cast<Mask>(F(a[l].high, b[l].high)) << l;
   }
-  write(w, d.d, lanes, combine(how, low, other));
-  write(w, d.e, lanes, combine(how, high, other));
+  return {low, high};
+}
+
+// Site::detail.
+struct CombinedPair {
+  PairComparison compare;
+  Combine how;
+};
+const CombinedPair& combined_pair(const Decoded& d) { return *static_cast<const CombinedPair*>(d.site->detail.get()); }
+
+const Decoded* setp_pair(Warp& w, const Decoded& d, Mask lanes) {
+  const auto [compare, how] = combined_pair(d);
+  const Mask with = other(w, d);
+  const auto [low, high] = compare(w, d);
+  write(w, d.d, lanes, combine(how, low, with));
+  write(w, d.e, lanes, combine(how, high, with));
   return &d + 1;
 }
-template <class H, auto F>
-bool bind_setp_pair(Binder& b) {
+bool bind_setp_pair(Binder& b, ptx::Type type, PairComparison compare) {
   b.take_one({b.next()});
   const Combine how = take_combine(b);
   if (!b.takes(how == Combine::none ? 3 : 4)) return false;
   if (!b.operand(0).pair) return b.fail("takes p|q");
   b.out.d = b.destination(b.operand(0), ptx::Type::pred);
   b.out.e = b.destination(*b.operand(0).pair, ptx::Type::pred);
-  b.out.a = b.source(b.operand(1), kType<Pair<H>>);
-  b.out.b = b.source(b.operand(2), kType<Pair<H>>);
+  b.out.a = b.source(b.operand(1), type);
+  b.out.b = b.source(b.operand(2), type);
   b.out.c = how == Combine::none ? b.out.d : b.predicate(b.operand(3), 2);
-  b.out.offset = static_cast<int64_t>(how);
-  b.out.run = setp_pair<H, F>;
+  b.site.detail = std::make_shared<const CombinedPair>(CombinedPair{compare, how});
+  b.out.run = setp_pair;
   return !b.failed();
 }
-// 1.0 or 0 a half; or all ones.
-template <class H, auto F, uint32_t kYes>
-uint32_t set_pair(Pair<H> a, Pair<H> b) {
-  return (F(a.low, b.low) ? kYes : 0) | (F(a.high, b.high) ? kYes << 16 : 0);
+
+// `offset` is what a half gets where it holds: 1.0, or all ones.
+const Decoded* set_pair(Warp& w, const Decoded& d, Mask lanes) {
+  const auto [low, high] = combined_pair(d).compare(w, d);
+  const uint32_t yes = static_cast<uint32_t>(d.offset);
+  uint32_t* out = w.lanes<uint32_t>(d.d);
+  for_each_lane(lanes, [=](int l) { out[l] = (low >> l & 1 ? yes : 0) | (high >> l & 1 ? yes << 16 : 0); });
+  return &d + 1;
 }
+bool bind_set_pair(Binder& b, ptx::Type type, PairComparison compare, uint32_t yes) {
+  b.site.detail = std::make_shared<const CombinedPair>(CombinedPair{compare, Combine::none});
+  b.out.offset = yes;
+  return b.bind(ptx::Type::u32, {type, type}, set_pair);
+}
+
 template <class H, bool kFtz, size_t... I>
 void add_pairs(Table& t, std::index_sequence<I...>) {
   const char *const type = name<Pair<H>>(), *const ftz = kFtz ? ".ftz" : "";
   constexpr uint32_t kOne = std::is_same_v<H, Half> ? 0x3c00 : 0x3f80;
   (
       [&] {
-        constexpr auto kCompare = compare<static_cast<Compare>(I), kFtz, H>;
-        t.add({"setp.", kNames[I], "{.and,.or,.xor}", ftz, type}, bind_setp_pair<H, kCompare>);
-        t.add({"set.", kNames[I], ftz, type, type}, lanes<set_pair<H, kCompare, kOne>>);
+        static constexpr auto kCompare = compare_pairs<H, compare<static_cast<Compare>(I), kFtz, H>>;
+        t.add({"setp.", kNames[I], "{.and,.or,.xor}", ftz, type},
+              [](Binder& b) { return bind_setp_pair(b, kType<Pair<H>>, kCompare); });
+        t.add({"set.", kNames[I], ftz, type, type},
+              [](Binder& b) { return bind_set_pair(b, kType<Pair<H>>, kCompare, kOne); });
         for (const char* out : {".u32", ".s32"})
-          t.add({"set.", kNames[I], ftz, out, type}, lanes<set_pair<H, kCompare, 0xffff>>);
+          t.add({"set.", kNames[I], ftz, out, type},
+                [](Binder& b) { return bind_set_pair(b, kType<Pair<H>>, kCompare, 0xffff); });
       }(),
       ...);
 }

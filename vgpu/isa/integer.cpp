@@ -320,8 +320,8 @@ void add_integer(Table& t) {
     t.add({"mad.lo", type}, lanes<mad_lo<T>>);
     t.add({"mad.hi", type}, lanes<mad_hi<T>>);
     t.add({"sad", type}, lanes<sad<T>>);
-    t.add({"div", type}, lanes<div<T>>);
-    t.add({"rem", type}, lanes<rem<T>>);
+    t.add({"div", type}, lanes<div<T>, Rare>);  // no vector of quotients
+    t.add({"rem", type}, lanes<rem<T>, Rare>);
     t.add({"min", type}, lanes<min<T>>);
     t.add({"max", type}, lanes<max<T>>);
   });
