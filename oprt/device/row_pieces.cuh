@@ -1,14 +1,16 @@
 // What a thread of the row skeleton (device/rows.cuh) does with its pieces of a row: finds, loads, holds and stores
 // them.
 //
-// Plain rows are those whose every piece is 16 whole bytes at a 16-byte address; they have kernels of their own. The
-// other kernels do the same arithmetic in the same order, on pieces put together from wherever they lie. Apart, because
-// a small call is as fast as its code is short: one kernel for both took twice as long for rows up to 1 MB.
+//   plain rows   every piece of every operand, weights too, is 16 whole bytes at a 16-byte address. They are held as
+//                words, in registers or in shared memory.
+//   loose rows   any others. The 16-byte words around them land in shared memory, a row's ends by elements; pieces are
+//                windows of two of those words, held in registers. Outputs go the same way back.
+//
+// Both do the same arithmetic in the same order. Apart, because a small call is as fast as its code is short.
 #pragma once
 
-#include <cuda_pipeline.h>
-
 #include "oprt/core/norm.h"
+#include "oprt/device/async_copy.cuh"
 #include "oprt/device/launch.cuh"
 #include "oprt/device/reduce.cuh"
 #include "oprt/device/vector.cuh"
@@ -17,13 +19,14 @@ namespace oprt {
 
 // A thread's elements of a row: kPieces pieces of kCount neighbours, Op::kMissing where the row has no such element.
 // What may be asked of them, wherever Derived keeps them: x of a piece, and whether the row has its i-th element.
-// kSlots: chains of a sum.
+// kSlots: chains of a sum. Derived::kPlain: no piece is there in part; kSkips: pieces that are not there are not
+// visited.
 template <class Derived, int kPieces_, int kCount_, int kSlots = (kCount_ > 4 ? kCount_ : 4)>
 struct Pieces {
   static constexpr int kPieces = kPieces_, kCount = kCount_;
 
   // Adds term(x) of all elements, in chains of at most 32 and then a tree. The missing ones of a piece that the row has
-  // in part are added too; of whole pieces none is.
+  // in part are added too.
   template <class Term>
   __device__ __forceinline__ float sum(const Term& term) const {
     return add([&](float sum, float x, bool) { return sum + term(x); });
@@ -60,7 +63,7 @@ struct Pieces {
     held.begin_pass();
 #pragma unroll
     for (int p = 0; p < kPieces; ++p) {
-      if (Derived::kPlain && !held.has(p, 0)) continue;
+      if (Derived::kSkips && !held.has(p, 0)) continue;
       float x[kCount];
       held.piece(p, x);
 #pragma unroll
@@ -69,35 +72,55 @@ struct Pieces {
   }
 };
 
-// In registers.
-template <int kPieces, int kCount, bool kPlain_ = false>
-struct Held : Pieces<Held<kPieces, kCount, kPlain_>, kPieces, kCount> {
-  static constexpr bool kPlain = kPlain_, kShared = false;
-  float x[kPieces][kCount];
-  int present[kPieces];  // elements of a piece that the row has; 0 or less: none
-
-  __device__ void begin_pass() const {}
-  __device__ __forceinline__ void piece(int p, float (&values)[kCount]) const {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i) values[i] = x[p][i];
-  }
-  __device__ bool has(int p, int i) const { return (kPlain ? 0 : i) < present[p]; }
+// Where a thread stands in its row or part.
+struct HeldAt {
+  int rank, size, length;
 };
 
-// In shared memory, as the words they are; of plain rows. No register waits for a load, so a multiprocessor has as many
-// under way as its shared memory holds: 97 to 100 % of a copy's speed from 128 MB on, where registers reached 92 to 95.
-template <class T, int kPieces, int kCount>
-struct HeldShared : Pieces<HeldShared<T, kPieces, kCount>, kPieces, kCount> {
-  static constexpr bool kPlain = true, kShared = true;
-  uint4* own;  // this thread's words, the block's threads apart
-  int rank, size, length;
+// In registers, as words.
+template <class T, int kPieces, bool kPlain_>
+struct Held : Pieces<Held<T, kPieces, kPlain_>, kPieces, kPieceElements<T>> {
+  static constexpr bool kPlain = kPlain_, kSkips = true, kShared = false;
+  static constexpr int kCount = kPieceElements<T>;
+  mutable uint4 words[kPieces];
+  HeldAt at;
 
-  __device__ uint4& word(int p) const { return own[p * blockDim.x]; }
-  // The compiler would keep what one pass has read in registers for the next.
+  // The compiler would keep what one pass has unpacked for the next: more registers than there are.
+  __device__ __forceinline__ void begin_pass() const {
+#pragma unroll
+    for (uint4& word : words) asm volatile("" : "+r"(word.x), "+r"(word.y), "+r"(word.z), "+r"(word.w));
+  }
+  __device__ __forceinline__ void piece(int p, float (&values)[kCount]) const { unpack<T>(words[p], values); }
+  __device__ bool has(int p, int i) const {
+    return (at.rank + p * at.size) * kCount + (kPlain ? 0 : i) < at.length;
+  }
+};
+
+// In shared memory; of plain rows. No register waits for a load, so a multiprocessor has as many under way as its shared
+// memory holds: 97 to 100 % of a copy's speed from 128 MB on, where registers reached 92 to 95.
+template <class T, int kPieces>
+struct HeldShared : Pieces<HeldShared<T, kPieces>, kPieces, kPieceElements<T>> {
+  static constexpr bool kPlain = true, kSkips = true, kShared = true;
+  static constexpr int kCount = kPieceElements<T>;
+  uint4* row;  // the row's words, of each input one after the other
+  HeldAt at;
+
+  __device__ uint4& word(int p) const { return row[at.rank + p * at.size]; }
   __device__ void begin_pass() const { asm volatile("" ::: "memory"); }
   __device__ __forceinline__ void piece(int p, float (&values)[kCount]) const { unpack<T>(word(p), values); }
-  __device__ bool has(int p, int) const { return (rank + p * size) * kCount < length; }
+  __device__ bool has(int p, int) const { return (at.rank + p * at.size) * kCount < at.length; }
 };
+
+// Inputs of a row that are in shared memory at once: of the longest loose rows one after the other.
+template <class H>
+constexpr int inputs_at_once(int inputs) {
+  return !H::kPlain && inputs * H::kPieces > 8 ? 1 : inputs;
+}
+// Words of it that a row takes: a loose one lies in one more of each input.
+template <class H>
+constexpr int row_words(int inputs, int size) {
+  return inputs_at_once<H>(inputs) * (H::kPieces * size + (H::kPlain ? 0 : 1));
+}
 
 // A vector along the row.
 struct RowWeight {
@@ -114,12 +137,14 @@ struct RowWeight {
         aligned(weight.stride == 1 && is_aligned(data)) {}
 };
 
+// The weights of `present` elements from the row's `begin`-th on; it has `left` from there on.
 template <int kCount, class T>
-__device__ __forceinline__ void load_weight(const RowWeight& weight, int64_t begin, int present, float otherwise,
-                                            float (&w)[kCount]) {
+__device__ __forceinline__ void load_weight(const RowWeight& weight, int64_t begin, int64_t left, int present,
+                                            float otherwise, float (&w)[kCount]) {
   const auto load = [&](const auto* data) {
     if constexpr (kCount > 1) {
-      if (weight.aligned && present >= kCount) return load_piece(data + begin, w);
+      if (weight.stride == 1 && present >= kCount)
+        return load_words_anywhere<kCount>(data + begin, begin, left - kCount).unpack_to(w);
     }
     load_each(data + begin * weight.stride, weight.stride, present, otherwise, w);
   };
@@ -197,195 +222,167 @@ struct RowPart {
   }
 };
 
-// A thread's pieces of one operand, as the words they are: many loads are under way before the first is waited for.
-// Pieces that are not plain are windows of the two aligned words around them, where the part has both; a part's first
-// and last go by elements.
-template <class T, class Op, class H, class Part>
-__device__ __forceinline__ void load_pieces(const RowPlan<T, Op>& plan, const Part& part, int k,
-                                            Words<T, H::kCount> (&words)[H::kPieces]) {
-  constexpr int kCount = H::kCount, kAtOnce = H::kPlain ? H::kPieces : H::kPieces < 4 ? H::kPieces : 4;
-  const int skew = H::kPlain ? 0 : skew_of(part.data[k] + part.begin);
+// The words of two inputs as the rounded sum of their elements.
+template <class T>
+__device__ __forceinline__ uint4 sum_words(const uint4& low, const uint4& high) {
+  float x[kPieceElements<T>], more[kPieceElements<T>];
+  unpack<T>(low, x);
+  unpack<T>(high, more);
 #pragma unroll
-  for (int from = 0; from < H::kPieces; from += kAtOnce) {
-    uint4 around[kAtOnce][2];
-    bool whole[kAtOnce];
-#pragma unroll
-    for (int p = 0; p < kAtOnce; ++p) {
-      int left;
-      const int64_t at = part.template piece<kCount>(from + p, &left);
-      const auto* word = reinterpret_cast<const uint4*>(part.data[k] + at - skew);
-      whole[p] = left >= kCount;
-      if constexpr (!H::kPlain) {
-        const bool inside = at - part.begin >= skew && left >= 2 * kCount - skew;
-        whole[p] = whole[p] && (skew == 0 || inside);
-        if (whole[p] && skew != 0) around[p][1] = word[1];
-      }
-      if (whole[p])
-        around[p][0] = H::kPlain ? load_word_once(word) : word[0];  // L1 keeps the weights; not measured apart
-    }
-#pragma unroll
-    for (int p = 0; p < kAtOnce; ++p) {
-      int left;
-      const int64_t at = part.template piece<kCount>(from + p, &left);
-      compute_t<T> x[kCount];
-#pragma unroll
-      for (int i = 0; i < kCount; ++i) x[i] = Op::kMissing;
-      if constexpr (H::kPlain) {
-        words[from + p] = pack_words<T>(x);
-        if (whole[p]) words[from + p].word[0] = around[p][0];
-      } else if (whole[p]) {
-        window(around[p], skew * static_cast<unsigned>(sizeof(T)), words[from + p].word);
-      } else {
-        if (left > 0) load_each(part.data[k] + at, 1, left, Op::kMissing, x);
-        words[from + p] = pack_words<T>(x);
-      }
-    }
-  }
+  for (int i = 0; i < kPieceElements<T>; ++i) x[i] += more[i];
+  return pack<T>(x);
 }
 
-// What the words of all inputs say.
-template <class T, class Op, class H>
-__device__ __forceinline__ void hold(const Words<T, H::kCount> (&words)[Op::kInputs][H::kPieces], H& held) {
-#pragma unroll
-  for (int p = 0; p < H::kPieces; ++p) {
-    words[0][p].unpack_to(held.x[p]);
-    if constexpr (Op::kInputs == 2) {
-      float more[H::kCount];
-      words[1][p].unpack_to(more);
-#pragma unroll
-      for (int i = 0; i < H::kCount; ++i) held.x[p][i] = widen(narrow<T>(held.x[p][i] + more[i]));
-    }
-  }
+template <class Part>
+__device__ __forceinline__ HeldAt held_at(const Part& part) {
+  return {part.rank, part.size, part.active ? part.length : 0};
 }
 
-// Begins to load a row into shared memory: the pieces of input k into the words from k * kPieces on.
+// Loads a plain row into registers: many loads are under way before the first is waited for.
 template <class T, class Op, class H, class Part>
-__device__ __forceinline__ void begin_shared_row(const RowPlan<T, Op>& plan, const Part& part, uint4* own, H& held) {
-  constexpr int kCount = H::kCount, kFirst = RowPlan<T, Op>::kOutputs;
-  held.own = own;
-  held.rank = part.rank;
-  held.size = part.size;
-  held.length = part.active ? part.length : 0;
-  compute_t<T> missing[kCount];
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) missing[i] = Op::kMissing;
+__device__ __forceinline__ void load_row(const RowPlan<T, Op>& plan, const Part& part, H& held) {
+  constexpr int kFirst = RowPlan<T, Op>::kOutputs;
+  held.at = held_at(part);
+  uint4 words[Op::kInputs][H::kPieces] = {};
 #pragma unroll
   for (int k = 0; k < Op::kInputs; ++k)
 #pragma unroll
     for (int p = 0; p < H::kPieces; ++p) {
       int left;
-      const int64_t at = part.template piece<kCount>(p, &left);
-      if (left > 0)
-        __pipeline_memcpy_async(&held.word(k * H::kPieces + p), part.data[kFirst + k] + at, kPieceBytes);
-      else
-        held.word(k * H::kPieces + p) = pack<T>(missing);
+      const int64_t at = part.template piece<H::kCount>(p, &left);
+      if (left > 0) words[k][p] = load_word_once(part.data[kFirst + k] + at);
     }
-}
-// Waits for what the thread itself began to load, which nobody else reads.
-__device__ __forceinline__ void await_shared_words() {
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  asm volatile("" ::: "memory");
+#pragma unroll
+  for (int p = 0; p < H::kPieces; ++p)
+    held.words[p] = Op::kInputs == 2 ? sum_words<T>(words[0][p], words[Op::kInputs - 1][p]) : words[0][p];
 }
 
-// The sum of two inputs, rounded, in place of the first.
-template <class T, class Op, class H>
-__device__ __forceinline__ void end_shared_row(H& held) {
-  if constexpr (Op::kInputs == 2) {
+// Begins to load a plain row into shared memory.
+template <class T, class Op, class Part, class H>
+__device__ __forceinline__ void begin_shared_row(const RowPlan<T, Op>& plan, const Part& part, uint4* row, H& held) {
+  held.row = row;
+  held.at = held_at(part);
+#pragma unroll
+  for (int k = 0; k < Op::kInputs; ++k)
 #pragma unroll
     for (int p = 0; p < H::kPieces; ++p) {
-      float x[H::kCount], more[H::kCount];
-      held.piece(p, x);
-      held.piece(H::kPieces + p, more);
+      int left;
+      const int64_t at = part.template piece<H::kCount>(p, &left);
+      if (left > 0)
+        copy_word_async(&held.word(k * H::kPieces + p), part.data[RowPlan<T, Op>::kOutputs + k] + at);
+    }
+}
+
+// Waits for what the thread has begun to load, which nobody else reads; of two inputs the rounded sum is in place of the
+// first.
+template <class T, class Op, class H>
+__device__ __forceinline__ void end_shared_row(H& held) {
+  commit_copies();
+  wait_for_copies<0>();
+  if constexpr (Op::kInputs == 2) {
 #pragma unroll
-      for (int i = 0; i < H::kCount; ++i) x[i] += more[i];
-      held.word(p) = pack<T>(x);
+    for (int p = 0; p < H::kPieces; ++p)
+      if (held.has(p, 0)) held.word(p) = sum_words<T>(held.word(p), held.word(H::kPieces + p));
+  }
+}
+
+// Begins to load elements into shared memory, as the words that they lie in.
+template <int kPieces, class T>
+__device__ __forceinline__ void begin_words(const T* from, const HeldAt& at, uint4* words) {
+  constexpr int kCount = kPieceElements<T>;
+  const int skew = skew_of(from);
+#pragma unroll
+  for (int p = 0; p <= kPieces; ++p) {
+    const int word = at.rank + p * at.size, begin = word * kCount - skew, left = at.length - begin;
+    if (left > 0 && begin >= 0)
+      copy_async<kPieceBytes>(words + word, from + begin, (left < kCount ? left : kCount) * int{sizeof(T)});
+  }
+  if (skew != 0)
+    for (int i = at.rank; i < kCount; i += at.size)
+      reinterpret_cast<T*>(words)[i] = i >= skew && i - skew < at.length ? from[i - skew] : T{};
+}
+// A piece of them, `left` elements before their end.
+template <class T>
+__device__ __forceinline__ uint4 piece_of_words(const uint4* words, int piece, int skew, int left) {
+  constexpr int kCount = kPieceElements<T>;
+  const uint4 around[2] = {words[piece], words[skew + (left < kCount ? left : kCount) > kCount ? piece + 1 : piece]};
+  uint4 out[1];
+  window(around, skew * static_cast<unsigned>(sizeof(T)), out);
+  return out[0];
+}
+
+// Loads a loose row by way of shared memory. All threads of the row call it.
+template <class T, class Op, class Part, class Group, class H>
+__device__ __forceinline__ void load_loose_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
+                                               uint4* row, H& held) {
+  constexpr int kCount = H::kCount, kAtOnce = inputs_at_once<H>(Op::kInputs);
+  held.at = held_at(part);
+#pragma unroll
+  for (int from = 0; from < Op::kInputs; from += kAtOnce) {
+    const T* const* data = part.data + RowPlan<T, Op>::kOutputs + from;
+    const int apart = row_words<H>(1, part.size);
+    if (from > 0) group.sync();  // the input before has been read
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) begin_words<H::kPieces>(data[k] + part.begin, held.at, row + k * apart);
+    commit_copies();
+    wait_for_copies<0>();
+    group.sync();  // all words are there
+#pragma unroll
+    for (int p = 0; p < H::kPieces; ++p) {
+      const int piece = part.rank + p * part.size, left = held.at.length - piece * kCount;
+      if (left <= 0) continue;
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const uint4 words = piece_of_words<T>(row + k * apart, piece, skew_of(data[k] + part.begin), left);
+        held.words[p] = from + k == 0 ? words : sum_words<T>(held.words[p], words);
+      }
+      if (from + kAtOnce < Op::kInputs || left >= kCount) continue;
+      float x[kCount];  // the row's last
+      unpack<T>(held.words[p], x);
+#pragma unroll
+      for (int i = 0; i < kCount; ++i)
+        if (i >= left) x[i] = Op::kMissing;
+      held.words[p] = pack<T>(x);
     }
   }
 }
 
-template <class T, class Op, class H, class Part>
-__device__ __forceinline__ void load_row(const RowPlan<T, Op>& plan, const Part& part, H& held) {
-  constexpr int kCount = H::kCount, kFirst = RowPlan<T, Op>::kOutputs;
-#pragma unroll
-  for (int p = 0; p < H::kPieces; ++p) {
-    int left;
-    part.template piece<kCount>(p, &left);
-    held.present[p] = left < kCount ? left : kCount;
-  }
-  Words<T, kCount> words[Op::kInputs][H::kPieces];
-#pragma unroll
-  for (int k = 0; k < Op::kInputs; ++k) load_pieces<T, Op, H>(plan, part, kFirst + k, words[k]);
-  hold<T, Op>(words, held);
-}
-
-// Stores a piece of a row that begins `skew` elements past a 16-byte address. Each lane stores the aligned word that
-// its piece begins in, whose head the lane below holds. What lies in a word that nobody stores whole goes in halves of
-// it, halves of those and single elements, or, at a row's end, by elements. All lanes of the warp call it.
-// left: elements of the part from the piece on. first, last: no lane below or above holds the row's next pieces.
-template <int kCount, class T>
-__device__ __forceinline__ void store_piece_askew(T* to, int skew, int left, bool first, bool last,
-                                                  const float (&y)[kCount]) {
-  const uint4 own = pack<T>(y), twice[2] = {own, own};
-  const int head = kCount - skew;  // elements of the piece that lie in its first word
-  uint4 turned[1];                 // the tail, which lies in the next word, then the head
-  window(twice, static_cast<unsigned>(head * sizeof(T)) % kPieceBytes, turned);
-  const uint32_t mine[4] = {turned[0].x, turned[0].y, turned[0].z, turned[0].w};
-  uint32_t word[4];
-  const int skew_bytes = skew * static_cast<int>(sizeof(T));
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const uint32_t below = __shfl_up_sync(kAllLanes, mine[i], 1, kLanes);
-    word[i] = skew_bytes >= 4 * i + 4 ? below : skew_bytes <= 4 * i ? mine[i] : __byte_perm(below, mine[i], 0x7610);
-  }
-  const bool stores = left >= head && (skew == 0 || !first);
-  const bool next_stores = skew == 0 || (!last && left >= kCount + head);
-  char* const at = reinterpret_cast<char*>(to - skew);
-  if (stores) store_word(at, make_uint4(word[0], word[1], word[2], word[3]));
-  if (left >= kCount) {
-    const auto half_of = [&](int byte) {  // the element of two bytes there
-      const uint32_t whole = byte & 8 ? (byte & 4 ? mine[3] : mine[2]) : (byte & 4 ? mine[1] : mine[0]);
-      return static_cast<uint16_t>(byte & 2 ? whole >> 16 : whole);
-    };
-    if (!stores) {  // bytes from skew on
-      int byte = skew_bytes;
-      if (sizeof(T) == 2 && byte & 2) *reinterpret_cast<uint16_t*>(at + byte) = half_of(byte);
-      byte += byte & 2;
-      if (byte & 4) *reinterpret_cast<uint32_t*>(at + byte) = byte & 8 ? mine[3] : mine[1];
-      if (byte <= 8) *reinterpret_cast<uint2*>(at + 8) = make_uint2(mine[2], mine[3]);
-    }
-    if (!next_stores) {  // bytes before skew, of the next word
-      char* const next = at + kPieceBytes;
-      const int byte = skew_bytes;
-      if (byte & 8) *reinterpret_cast<uint2*>(next) = make_uint2(mine[0], mine[1]);
-      if (byte & 4) *reinterpret_cast<uint32_t*>(next + (byte & 8)) = byte & 8 ? mine[2] : mine[0];
-      if (sizeof(T) == 2 && byte & 2) *reinterpret_cast<uint16_t*>(next + (byte & 12)) = half_of(byte & 12);
-    }
-  } else if (!stores || !next_stores) {
-#pragma unroll
-    for (int i = 0; i < kCount; ++i)
-      if (i < left && !(i < head ? stores : next_stores)) to[i] = narrow<T>(y[i]);
-  }
-}
-
-// Writes operand k from `piece(p, at, present, y)`, which fills a piece.
-template <class T, class Op, class H, class Part, class Piece>
-__device__ __forceinline__ void store_row(const RowPlan<T, Op>& plan, const Part& part, int k, const Piece& piece) {
+// Writes operand k from `piece(p, at, present, y)`, which fills a piece. Of loose rows that are not at 16 bytes the
+// pieces meet in shared memory, where windows of them are the output's words; its ends go by elements.
+template <class T, class Op, class H, class Part, class Group, class Piece>
+__device__ __forceinline__ void store_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group, uint4* row,
+                                          int k, const Piece& piece) {
   constexpr int kCount = H::kCount;
-  const int lane = threadIdx.x % kLanes;
-  const bool first = lane == 0 || part.rank == 0, last = lane == kLanes - 1 || part.rank == part.size - 1;
-  if constexpr (!H::kPlain) __syncwarp();  // the words of windows have been read: they may be written
+  T* const to = part.data[k] + part.begin;
+  const int skew = H::kPlain ? 0 : skew_of(to);
+  if constexpr (!H::kPlain) group.sync();  // what lies in `row` has been read
 #pragma unroll
   for (int p = 0; p < H::kPieces; ++p) {
     int left;
     const int64_t at = part.template piece<kCount>(p, &left);
-    float y[kCount] = {};
-    if (left > 0) piece(p, at, left < kCount ? left : kCount, y);
-    T* const to = part.data[k] + at * plan.stride[k];
-    if constexpr (!H::kPlain)
-      store_piece_askew(to, skew_of(part.data[k] + part.begin), left, first, last, y);
-    else if (left > 0)
+    if (left <= 0) continue;
+    float y[kCount];
+    piece(p, at, left < kCount ? left : kCount, y);
+    if (H::kPlain || (skew == 0 && left >= kCount))
       store_piece(part.data[k] + at, y);
+    else if (skew != 0)
+      row[part.rank + p * part.size] = pack<T>(y);
+    else
+      store_each(part.data[k] + at, 1, left, y);
+  }
+  if constexpr (!H::kPlain) {
+    group.sync();  // all pieces are there
+    if (skew == 0) return;
+    const int length = part.active ? part.length : 0, head = kCount - skew;  // elements before the first whole word
+    const T* const from = reinterpret_cast<const T*>(row);
+#pragma unroll
+    for (int p = 0; p < H::kPieces; ++p) {
+      const int piece = part.rank + p * part.size, at = head + piece * kCount;
+      if (at + kCount <= length) store_word(to + at, piece_of_words<T>(row, piece, head, kCount));
+    }
+    for (int i = part.rank; i < head && i < length; i += part.size) to[i] = from[i];
+    const int tail = head + (length > head ? (length - head) / kCount * kCount : 0);
+    for (int i = tail + part.rank; i < length; i += part.size) to[i] = from[i];
   }
 }
 
@@ -434,6 +431,7 @@ __device__ __forceinline__ void write_plain_pieces(const RowPlan<T, Op>& plan, c
   constexpr int kCount = H::kCount;
 #pragma unroll
   for (int p = 0; p < kPieces; ++p) {
+    if (from + p >= H::kPieces) continue;
     int left;
     const int64_t at = part.template piece<kCount>(from + p, &left);
     if (left <= 0) continue;
@@ -464,10 +462,19 @@ __device__ __forceinline__ void write_plain_row(const RowPlan<T, Op>& plan, cons
   }
 }
 
+// Whether weights are all there, and of the same type.
+template <class Op>
+__host__ __device__ bool weights_alike(const Op& op) {
+  bool alike = true;
+  for (const RowWeight& weight : op.weights) alike = alike && weight.data && weight.is_f32 == op.weights[0].is_f32;
+  return alike;
+}
+
 // The map of what a thread holds, by the whole row's statistics.
-template <class T, class Op, class H, class Part>
-__device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part& part, const typename Op::Local& local,
-                                          const typename Op::Stat& stat, const H& held) {
+template <class T, class Op, class H, class Part, class Group>
+__device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
+                                          uint4* row, const typename Op::Local& local, const typename Op::Stat& stat,
+                                          const H& held) {
   constexpr int kCount = H::kCount, kWeights = Op::kWeights;
   const auto map = plan.op.map(local, stat);
   if constexpr (H::kPlain) {
@@ -476,23 +483,27 @@ __device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part
     }
     write_plain_row<T>(plan, part, held, map);
   } else {
-    store_row<T, Op, H>(plan, part, 0, [&](int p, int64_t at, int present, float(&y)[kCount]) {
-      float weights[kWeights > 0 ? kWeights : 1][kCount];
+    held.begin_pass();
+    store_row<T, Op, H>(plan, part, group, row, 0, [&](int p, int64_t at, int present, float(&y)[kCount]) {
+      float x[kCount], weights[kWeights > 0 ? kWeights : 1][kCount];
+      held.piece(p, x);
       if constexpr (kWeights > 0) {
 #pragma unroll
         for (int k = 0; k < kWeights; ++k)
-          load_weight<kCount, T>(plan.op.weights[k], at, present, k == 0 ? 1.0f : 0.0f, weights[k]);
+          load_weight<kCount, T>(plan.op.weights[k], at, plan.length - at, present, k == 0 ? 1.0f : 0.0f, weights[k]);
       }
-      apply_map<decltype(map), kWeights>(map, held.x[p], weights, y);
+      apply_map<decltype(map), kWeights>(map, x, weights, y);
     });
   }
 }
 
 // The second output of an Op with two inputs: their rounded sum.
-template <class T, class Op, class H, class Part>
-__device__ __forceinline__ void write_sum(const RowPlan<T, Op>& plan, const Part& part, const H& held) {
+template <class T, class Op, class H, class Part, class Group>
+__device__ __forceinline__ void write_sum(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
+                                          uint4* row, const H& held) {
   if constexpr (Op::kInputs == 2)
-    store_row<T, Op, H>(plan, part, 1, [&](int p, int64_t, int, float(&y)[H::kCount]) { held.piece(p, y); });
+    store_row<T, Op, H>(plan, part, group, row, 1,
+                        [&](int p, int64_t, int, float(&y)[H::kCount]) { held.piece(p, y); });
 }
 
 }  // namespace oprt

@@ -6,21 +6,20 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "oprt/device/nest.h"
+
 namespace oprt {
 
 //   path       axis         row length            a row is                            read
 //   warp       contiguous   up to 1024            1 to 32 lanes of a warp             once
 //   block      contiguous   up to 16,384          one block of 64 to 512 threads      once
-//   cluster    contiguous   up to 131,072         2, 4 or 8 blocks of a cluster       once
+//   cluster    contiguous   see map_shape         2, 4 or 8 blocks of a cluster       once
 //   split      contiguous   more                  parts of up to 16,384, a block      twice: a launch for each part's
 //                                                 each                                statistics, a second one to map
 //   columns    strided      up to 512             one block's warps, which have 32    once
 //                                                 rows beside each other
 //   cluster_columns         up to 4096            2 to 8 blocks of a cluster          once
 //   split_columns           more                  parts of up to 512                  twice
-//
-// Of rows that are held until they are mapped (map_shape), f32 leave the warps for blocks at 768 elements, and blocks
-// take up to 32,768 elements of 16 bits.
 enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kClusterColumns, kSplitColumns };
 
 constexpr int kRowElements = 32;      // that a thread keeps in registers, at most: no chain of additions is longer
@@ -48,6 +47,18 @@ constexpr int64_t power_of_two_from(int64_t n) {
 }
 
 constexpr int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+// Elements of each of `parts` parts of a row, which begin at pieces.
+constexpr int64_t part_of(int64_t length, int64_t parts, int64_t element_bytes) {
+  const int64_t piece = kPieceBytes / element_bytes;
+  return divide_up(divide_up(length, parts), piece) * piece;
+}
+
+// Parts of up to `most` elements.
+inline RowShape split_shape(int64_t length, int64_t most, int64_t element_bytes) {
+  const int64_t part = part_of(length, divide_up(length, most), element_bytes);
+  return {RowPath::kSplit, false, kRowThreads, 1, divide_up(length, part), part, static_cast<int>(most / kRowThreads)};
+}
 
 inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous, bool has_clusters) {
   const int64_t per_thread = divide_up(length, kRowElements);
@@ -80,38 +91,56 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
   if (length <= kPart)
     return {RowPath::kBlock, false,       static_cast<int>(std::max<int64_t>(64, power_of_two_from(per_thread))), 1, 1,
             length,          kRowElements};
-  const int64_t piece = 16 / element_bytes;
-  const auto part_length = [&](int64_t parts) { return divide_up(divide_up(length, parts), piece) * piece; };
-  if (has_clusters && length <= kPart * kRowClusterBlocks) {
-    const int64_t blocks = power_of_two_from(divide_up(length, kPart));
-    return {RowPath::kCluster, false, kRowThreads, 1, blocks, part_length(blocks), kRowElements};
-  }
-  const int64_t least = divide_up(length, kPart);
-  return {RowPath::kSplit,    false,       kRowThreads, 1, divide_up(length, part_length(least)),
-          part_length(least), kRowElements};
+  return split_shape(length, kPart, element_bytes);
 }
 
-// Rows that are held until they are mapped. A thread's elements are few where loads must be many and the row's threads
-// not too many for one block: 16, then 32, then 64; least16 says where statistics that take many instructions a thread
-// ask for more of 16 bits. Shares of a copy's speed, 512 MB and more, H200: rmsnorm, bf16 of 4096 with 16 elements
-// 0.98, with 32 0.97; of 8192 0.98, 0.97 (softmax 0.94, 0.96); of 32,768 with 64 elements 0.96, as a cluster of two
-// 0.90; f32 of 1024 as two warps 1.00, as one 0.96; of 4096 with 16 elements 0.98, with 32 0.95. layernorm, bf16 of
-// 4096 with 16 elements 0.70, with 32 0.96.
-inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous, bool has_clusters, int least16 = 16) {
-  constexpr int64_t kBlockBytes = 65536;
-  const RowShape shape = row_shape(length, element_bytes, contiguous, has_clusters);
-  if (!contiguous || length * element_bytes > kBlockBytes) return shape;
+// What map_shape asks of a device: clusters of blocks, and bytes of shared memory that a block may have.
+struct RowDevice {
+  bool clusters;
+  int64_t shared;
+};
+
+constexpr int kStaticShared = 1024;   // bytes of it that kernels have beside their rows, at most
+constexpr int kHeldBytes = 64 << 10;  // of a row, or its part in a block of a cluster; two inputs take them twice
+constexpr int kSplitBytes = 16 << 10; // of a part of longer rows
+
+// Rows that are held until they are mapped.
+//
+//   path      row                                          a thread's elements
+//   warp      up to 1024 elements of 16 bits, 768 of f32   8 to 32
+//   block     up to 64 KB                                  16, then 32, then 64
+//   cluster   up to 131,072 elements                       32, of parts of up to 16,384
+//   split     more                                         16 of 16 bits, 8 of f32
+//
+// Devices that have less shared memory than these take split rows instead. A thread's elements are few where loads must
+// be many and the row's threads not too many for one block; least16 says where statistics that take many instructions a
+// thread ask for more of 16 bits. Shares of a copy's speed, 512 MB and more, H200: rmsnorm, bf16 of 4096 with 16
+// elements 0.98, with 32 0.97; of 8192 0.98, 0.97; of 32,768 with 64 elements 0.96, as a cluster of two 0.90; f32 of
+// 1024 as two warps 1.00, as one 0.96; of 4096 with 16 elements 0.98, with 32 0.95. layernorm, bf16 of 4096 with 16
+// elements 0.70, with 32 0.99.
+inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous, const RowDevice& device,
+                          int least16 = 16) {
+  if (!contiguous) return row_shape(length, element_bytes, contiguous, device.clusters);
   if (length <= (element_bytes == 2 ? 1024 : 768)) {
     const int64_t lanes = std::min<int64_t>(kRowLanes, power_of_two_from(divide_up(length, kShortElements)));
     const int64_t elements = std::max<int64_t>(1, divide_up(length, lanes * kShortElements)) * kShortElements;
     return {RowPath::kWarp, elements == kShortElements, kWarpThreads, static_cast<int>(lanes), 1,
             length,         static_cast<int>(elements)};
   }
-  const int64_t few = element_bytes == 2 ? 4096 : 8192;
-  const int least = element_bytes == 2 ? least16 : 16;
-  const int elements = length <= few ? least : length <= int64_t{kRowThreads} * 32 ? 32 : 64;
-  const int64_t threads = std::max<int64_t>(64, power_of_two_from(divide_up(length, elements)));
-  return {RowPath::kBlock, false, static_cast<int>(threads), 1, 1, length, elements};
+  constexpr int64_t kPart = int64_t{kRowElements} * kRowThreads;
+  const int64_t most = std::min<int64_t>(kHeldBytes, (device.shared - kStaticShared) / 2);
+  if (length * element_bytes <= most) {
+    const int64_t few = element_bytes == 2 ? 4096 : 8192;
+    const int least = element_bytes == 2 ? least16 : 16;
+    const int elements = length <= few ? least : length <= kPart ? 32 : 64;
+    const int64_t threads = std::max<int64_t>(64, power_of_two_from(divide_up(length, elements)));
+    return {RowPath::kBlock, false, static_cast<int>(threads), 1, 1, length, elements};
+  }
+  if (device.clusters && kPart * element_bytes <= most && length <= kPart * kRowClusterBlocks) {
+    const int64_t blocks = power_of_two_from(divide_up(length, kPart));
+    return {RowPath::kCluster, false, kRowThreads, 1, blocks, part_of(length, blocks, element_bytes), kRowElements};
+  }
+  return split_shape(length, kSplitBytes / element_bytes, element_bytes);
 }
 
 }  // namespace oprt

@@ -1,6 +1,6 @@
 // The row skeleton: statistics of a row, and a map of its elements by them. How rows are spread over threads is
 // device/row_shape.h's table; whatever it says, a row's thread with rank r holds the row's (or part's) pieces
-// r, r + size, r + 2 size, ..., in shared memory where rows are plain and many, else in registers.
+// r, r + size, r + 2 size, ..., in registers, or in shared memory where rows are plain and many.
 //
 // An Op is plain data for the kernel's arguments, with
 //
@@ -12,10 +12,11 @@
 //   local(held, group, count)            Local of the `count` elements of the group's lanes of one warp
 //   gather(local, held, group, length)   Stat of the group's part
 //   combine(low, high)        Stat of two parts
-//   map(local, stat)          a functor (x, weights) -> y, from the whole row's Stat
+//   map(local, stat)          a functor (x, weights) -> y, from the whole row's Stat; for the thread's own pieces alone
+//                             where there are no weights
 //
-// All of a group call local and gather. In place is safe: a thread writes only elements that it alone reads, after it
-// has read them. How pieces are loaded and stored is device/row_pieces.cuh.
+// All of a group call local and gather. In place is safe: a row's threads write to it when all of it has been read. How
+// pieces are loaded and stored is device/row_pieces.cuh.
 #pragma once
 
 #include "oprt/device/columns.cuh"
@@ -27,27 +28,40 @@ namespace oprt {
 constexpr int kShortRows = 4;
 constexpr int64_t kShortBlocks = 1024;  // of sums, from which on they do
 
+template <class H>
+constexpr int kRowsAtOnce = H::kShared && H::kPieces * H::kCount == kShortElements ? kShortRows : 1;
+
 // Threads up to which plain rows are held in registers: the GPU has them all at once, and a call takes as long as its
-// longest chain of latencies, which shared memory would lengthen (256 rows of 4096, bf16: 3.1 us to 2.85).
-constexpr int64_t kFewThreads = int64_t{1} << 16;
+// longest chain of latencies, which shared memory would lengthen (rmsnorm, 256 rows of 4096, bf16: 3.1 us to 2.85; 4096
+// rows of 768, bf16 5.5 us to 4.9, f32 9.7 to 8.2).
+constexpr int64_t kFewThreads = int64_t{1} << 17;
 
 // Blocks that a multiprocessor must hold at once: what bounds the registers of a thread.
 //
-//   kRowBlocks    of kRowThreads, rows in registers: 64, but 128 for 64 elements, or 32 beside their weights
-//   kWarpBlocks   of kWarpThreads, the same: 80, but 128 where the weights are in registers too
+//   kRowBlocks    of kRowThreads, rows in registers: 64, but 128 for plain rows of 32 elements beside their weights, and
+//                 40 for loose rows of 16 elements
+//   kWarpBlocks   of kWarpThreads, the same: 128, for the weights are in registers too; loose ones 64
 //
 // Rows in shared memory: 40, but 64 where a thread has 8 pieces (rmsnorm of 32,768 bf16 or 16,384 f32: 96 % of a copy's
-// speed, with 40 registers 93), four rows, or two inputs in a warp (add_rmsnorm of 1024 bf16: 73 with 40, which spill);
-// in clusters 40 (79 %, with 64 72).
-constexpr int kRowBlocks = 2, kWarpBlocks = 6;
+// speed, with 40 registers 93), four rows, or two inputs in a warp (add_rmsnorm of 1024 bf16: 73 with 40, which spill).
+constexpr int kRowBlocks = 2, kWarpBlocks = 4;
 template <class H>
-constexpr int kMapRowBlocks = H::kShared                                        ? (H::kPieces < 8 ? 3 : 2)
-                              : H::kPieces * H::kCount >= (H::kPlain ? 32 : 64) ? 1
-                                                                                : kRowBlocks;
-template <class Op, class H, int kRows>
-constexpr int kMapWarpBlocks = H::kShared  ? (kRows > 1 || Op::kInputs > 1 ? 8 : 12)
-                               : H::kPlain ? 4
-                                           : kWarpBlocks;
+constexpr int kMapRowBlocks = H::kShared                                    ? (H::kPieces < 8 ? 3 : 2)
+                              : !H::kPlain                                  ? (H::kPieces < 8 ? 3 : kRowBlocks)
+                              : H::kPieces * H::kCount >= 32 ? 1
+                                                                            : kRowBlocks;
+template <class Op, class H>
+constexpr int kMapWarpBlocks = !H::kPlain                                     ? 2 * kWarpBlocks
+                               : !H::kShared                                  ? kWarpBlocks
+                               : kRowsAtOnce<H> > 1 || Op::kInputs > 1 ? 8
+                                                                              : 12;
+
+// Words of dynamic shared memory for the group's row, the r-th of its thread.
+template <class Op, class H, class Group>
+__device__ __forceinline__ uint4* shared_row(const Group& group, int r) {
+  extern __shared__ uint4 shared_words[];
+  return shared_words + (r * group.rows() + group.row()) * row_words<H>(Op::kInputs, group.size());
+}
 
 template <class Group>
 struct GroupMaker {
@@ -59,42 +73,75 @@ struct GroupMaker {
 
 // ---- kernels: blockIdx.x -> rows (and part of a row), see RowShape ----
 
+// Loads a row into registers, a loose one by way of its shared memory.
+template <class T, class Op, class Part, class Group, class H>
+__device__ __forceinline__ void load_held_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
+                                              H& held) {
+  if constexpr (H::kPlain)
+    load_row(plan, part, held);
+  else
+    load_loose_row(plan, part, group, shared_row<Op, H>(group, 0), held);
+}
+
 // What is left to do of a row that is held.
 template <class T, class Op, class Part, class Group, class H>
-__device__ __forceinline__ void map_held_row(const RowPlan<T, Op>& plan, const Part& part, Group& group, H& held) {
+__device__ __forceinline__ void map_held_row(const RowPlan<T, Op>& plan, const Part& part, Group& group, uint4* row,
+                                             const H& held) {
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
-  write_sum(plan, part, held);
-  write_row(plan, part, local, stat, held);
+  write_sum(plan, part, group, row, held);
+  write_row(plan, part, group, row, local, stat, held);
 }
 
-// Whole rows in registers, kRows of them a thread: the warp and block paths.
-template <class T, class Op, class Group, class H, int kRows = 1>
-__device__ __forceinline__ void map_whole_rows(const RowPlan<T, Op>& plan, Group& group) {
-  using Part = RowPart<T, Op, Group, H::kPlain>;
-  H held[kRows];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) load_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), held[r]);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r)
-    map_held_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), group, held[r]);
+// Loose rows: the warp and block paths.
+template <class T, class Op, class Group, class H>
+__device__ __forceinline__ void map_loose_row(const RowPlan<T, Op>& plan, Group& group) {
+  const RowPart<T, Op, Group, false> part(plan, group, blockIdx.x, 0);
+  uint4* const row = shared_row<Op, H>(group, 0);
+  H held;
+  load_loose_row(plan, part, group, row, held);
+  map_held_row(plan, part, group, row, held);
 }
 
-// The same of plain rows in shared memory.
-template <class T, class Op, class Group, class H, int kRows = 1>
-__device__ __forceinline__ void map_shared_rows(const RowPlan<T, Op>& plan, Group& group) {
-  using Part = RowPart<T, Op, Group, true>;
-  extern __shared__ uint4 shared_words[];
-  H held[kRows];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r)
-    begin_shared_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0),
-                     shared_words + r * Op::kInputs * H::kPieces * blockDim.x + threadIdx.x, held[r]);
-  await_shared_words();
+// What is left to do of short rows: a thread's weights, of type G, are the same for all, and loaded meanwhile.
+template <class G, class T, class Op, class Group, class RowPartOf, class H, int kRows>
+__device__ __forceinline__ void map_by_same_weights(const RowPlan<T, Op>& plan, Group& group, const RowPartOf& part_of,
+                                                    H (&held)[kRows]) {
+  WeightWords<G, Op, H::kCount, H::kPieces> weights;
+  weights.load(plan, part_of(0), 0);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
+    const auto part = part_of(r);
     end_shared_row<T, Op>(held[r]);
-    map_held_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), group, held[r]);
+    const auto local = plan.op.local(held[r], group, part.template of_lanes<H>(group.lanes()));
+    const auto stat = plan.op.gather(local, held[r], group, static_cast<float>(part.length));
+    write_sum(plan, part, group, nullptr, held[r]);
+    held[r].begin_pass();
+    write_plain_pieces<G, H::kPieces>(plan, part, held[r], plan.op.map(local, stat), 0, weights);
+  }
+}
+
+// Plain rows in shared memory: the same paths.
+template <class T, class Op, class Group, class H>
+__device__ __forceinline__ void map_shared_rows(const RowPlan<T, Op>& plan, Group& group) {
+  constexpr int kRows = kRowsAtOnce<H>;
+  const auto part = [&](int r) {
+    return RowPart<T, Op, Group, true>(plan, group, int64_t{blockIdx.x} * kRows + r, 0);
+  };
+  H held[kRows];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) begin_shared_row(plan, part(r), shared_row<Op, H>(group, r), held[r]);
+  if constexpr (kRows > 1 && Op::kWeights > 0) {
+    if (plan.op.weights[0].is_f32)
+      map_by_same_weights<float>(plan, group, part, held);
+    else
+      map_by_same_weights<T>(plan, group, part, held);
+  } else {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      end_shared_row<T, Op>(held[r]);
+      map_held_row(plan, part(r), group, held[r].row, held[r]);
+    }
   }
 }
 
@@ -108,7 +155,7 @@ __device__ __forceinline__ void map_row_and_weights(const RowPlan<T, Op>& plan, 
   weights.load(plan, part, 0);
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
-  write_sum(plan, part, held);
+  write_sum(plan, part, group, nullptr, held);
   write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(local, stat), 0, weights);
 }
 template <class T, class Op, class Group, class H>
@@ -118,37 +165,37 @@ __device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& 
   map_row_and_weights<T, T, Op, Group, H>(plan, group);
 }
 
-template <class T, class Op, class H, int kRows>
-__global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<Op, H, kRows>)
+template <class T, class Op, class H>
+__global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<Op, H>)
     map_warp_rows(const __grid_constant__ RowPlan<T, Op> plan, int lanes) {
   begin_kernel();
   LanesOf<H::kPieces * H::kCount == kShortElements ? 0 : kLanes> group{lanes};
-  if constexpr (H::kShared)
-    map_shared_rows<T, Op, decltype(group), H, kRows>(plan, group);
-  else if constexpr (H::kPlain)
-    map_few_rows<T, Op, decltype(group), H>(plan, group);
+  if constexpr (!H::kPlain)
+    map_loose_row<T, Op, decltype(group), H>(plan, group);
+  else if constexpr (H::kShared)
+    map_shared_rows<T, Op, decltype(group), H>(plan, group);
   else
-    map_whole_rows<T, Op, decltype(group), H, kRows>(plan, group);
+    map_few_rows<T, Op, decltype(group), H>(plan, group);
 }
 
-template <class T, class Op, class Group, class H>
+template <class T, class Op, class H>
 __global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<H>)
     map_block_rows(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
-  Group group = GroupMaker<Group>::make();
-  if constexpr (H::kShared)
-    map_shared_rows<T, Op, Group, H>(plan, group);
-  else if constexpr (H::kPlain)
-    map_few_rows<T, Op, Group, H>(plan, group);
+  Block group = GroupMaker<Block>::make();
+  if constexpr (!H::kPlain)
+    map_loose_row<T, Op, Block, H>(plan, group);
+  else if constexpr (H::kShared)
+    map_shared_rows<T, Op, Block, H>(plan, group);
   else
-    map_whole_rows<T, Op, Group, H>(plan, group);
+    map_few_rows<T, Op, Block, H>(plan, group);
 }
 
-// One row, a part of it in each block of a cluster. Half the threads with twice the elements each were 5 to 8 % slower.
+// One row, a part of it in each block of a cluster. Half the threads with twice the elements each were 5 to 8 % slower,
+// twice the elements 2 to 9 % faster, but 40 % slower where there is one row. A ring of words, by which clusters that stay
+// load their next row meanwhile: from 20 % slower to 5 % faster.
 template <class T, class Op, class H>
-__global__ void __launch_bounds__(kRowThreads, H::kShared  ? 3
-                                               : H::kPlain ? 1
-                                                           : kRowBlocks)
+__global__ void __launch_bounds__(kRowThreads, H::kShared ? 3 : kRowBlocks)
     map_cluster_row(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
   __shared__ typename Op::Stat of_blocks[kMaxClusterBlocks];
@@ -158,20 +205,18 @@ __global__ void __launch_bounds__(kRowThreads, H::kShared  ? 3
   Group group = GroupMaker<Group>::make();
   const int blocks = cluster.blocks();
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, blockIdx.x / blocks, blockIdx.x % blocks);
+  uint4* const words = shared_row<Op, H>(group, 0);
   H held;
   if constexpr (H::kShared) {
-    extern __shared__ uint4 shared_words[];
-    begin_shared_row(plan, part, shared_words + threadIdx.x, held);
-    await_shared_words();
+    begin_shared_row(plan, part, words, held);
     end_shared_row<T, Op>(held);
   } else {
-    load_row(plan, part, held);
+    load_loose_row(plan, part, group, words, held);
   }
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto own = plan.op.gather(local, held, group, static_cast<float>(part.length));
-  write_sum(plan, part, held);
-  const auto stat = cluster.reduce(own, [&](const auto& low, const auto& high) { return plan.op.combine(low, high); });
-  write_row(plan, part, local, stat, held);
+  write_sum(plan, part, group, words, held);
+  write_row(plan, part, group, words, local, cluster.reduce(own, combine_of(plan.op)), held);
 }
 
 // Statistics of one part of a row, to stats[part * rows + row].
@@ -184,7 +229,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   const int64_t rows_block = static_cast<int64_t>(plan.by_parts.divide(part_index));
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, rows_block, static_cast<int64_t>(part_index));
   H held;
-  load_row(plan, part, held);
+  load_held_row(plan, part, group, held);
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
   if (part.active && group.rank() == 0)
@@ -216,24 +261,29 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   uint64_t part_index = blockIdx.x;
   const int64_t rows_block = static_cast<int64_t>(plan.by_parts.divide(part_index));
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, rows_block, static_cast<int64_t>(part_index));
+  uint4* const words = shared_row<Op, H>(group, 0);
   H held;
-  load_row(plan, part, held);
+  load_loose_row(plan, part, group, words, held);
   const int64_t row = rows_block * group.rows() + group.row();
   const auto stat = whole_stat(plan, stats, part.active ? row : 0, group);
-  write_sum(plan, part, held);
-  write_row(plan, part, plan.op.local(held, group, part.template of_lanes<H>(group.lanes())), stat, held);
+  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
+  write_sum(plan, part, group, words, held);
+  write_row(plan, part, group, words, local, stat, held);
 }
 
 // ---- the host's side ----
 
-inline bool has_clusters(int device) { return device_attribute<cudaDevAttrClusterLaunch>(device) != 0; }
+inline RowDevice row_device(int device) {
+  return {device_attribute<cudaDevAttrClusterLaunch>(device) != 0,
+          device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>(device)};
+}
 
 // The shape of a plan's rows; the first `operands` of them decide whether the axis is contiguous.
 template <class Stat>
 RowShape shape_of(const Rows& rows, int operands, int64_t element_bytes, int device) {
   bool contiguous = true;
   for (int k = 0; k < operands; ++k) contiguous = contiguous && rows.axis_stride[k] == 1;
-  return map_shape(rows.length, element_bytes, contiguous, has_clusters(device), Stat::kLeast16);
+  return map_shape(rows.length, element_bytes, contiguous, row_device(device), Stat::kLeast16);
 }
 
 constexpr size_t kStatAlignment = 16;
@@ -281,82 +331,83 @@ bool is_plain(const RowPlan<T, Op>& plan, int operands) {
   bool plain = plan.rows.rank <= 1 && plan.length % kPieceElements<T> == 0;
   for (int k = RowPlan<T, Op>::kOperands - operands; k < RowPlan<T, Op>::kOperands; ++k)
     plain = plain && plan.aligned[k];
-  if constexpr (Op::kWeights > 0)
-    for (const RowWeight& weight : plan.op.weights)
-      plain = plain && weight.data && weight.aligned && weight.is_f32 == plan.op.weights[0].is_f32;
+  if constexpr (Op::kWeights > 0) {
+    plain = plain && weights_alike(plan.op);
+    for (const RowWeight& weight : plan.op.weights) plain = plain && weight.aligned;
+  }
   return plain;
 }
 
-template <class T, int kElements, bool kPlain>
-using InRegisters = Held<kElements / kPieceElements<T>, kPieceElements<T>, kPlain>;
 template <class T, int kElements>
-using InShared = HeldShared<T, kElements / kPieceElements<T>, kPieceElements<T>>;
+using InRegisters = Held<T, kElements / kPieceElements<T>, true>;
+template <class T, int kElements>
+using InShared = HeldShared<T, kElements / kPieceElements<T>>;
+template <class T, int kElements>
+using Loose = Held<T, kElements / kPieceElements<T>, false>;
 
-// Rows in registers: few plain ones, or any.
-template <bool kPlain, class T, class Op>
+// Plain rows in registers, with their weights.
+template <class T, class Op>
 Status map_in_registers(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
   if (shape.path == RowPath::kWarp) {
     const LaunchShape grid = {blocks_for(plan.count, shape.threads / shape.lanes), shape.threads};
     if (shape.elements == kShortElements)
-      return launch<map_warp_rows<T, Op, InRegisters<T, kShortElements, kPlain>, 1>>(name, call, grid, plan,
-                                                                                     shape.lanes);
-    constexpr int kElements = kPlain && sizeof(T) > 2 ? 24 : kRowElements;  // f32 rows have no more here
-    return launch<map_warp_rows<T, Op, InRegisters<T, kElements, kPlain>, 1>>(name, call, grid, plan, shape.lanes);
+      return launch<map_warp_rows<T, Op, InRegisters<T, kShortElements>>>(name, call, grid, plan, shape.lanes);
+    constexpr int kElements = sizeof(T) > 2 ? 24 : kRowElements;  // f32 rows have no more here
+    return launch<map_warp_rows<T, Op, InRegisters<T, kElements>>>(name, call, grid, plan, shape.lanes);
   }
-  const LaunchShape grid = {plan.count * shape.parts, shape.threads, static_cast<int>(shape.parts)};
-  if (shape.path == RowPath::kCluster)
-    return launch<map_cluster_row<T, Op, InRegisters<T, kRowElements, kPlain>>>(name, call, grid, plan);
-  if (shape.elements == 32)
-    return launch<map_block_rows<T, Op, Block, InRegisters<T, 32, kPlain>>>(name, call, grid, plan);
-  if constexpr (!kPlain) {
-    if constexpr (sizeof(T) == 2)
-      if (shape.elements == 64)
-        return launch<map_block_rows<T, Op, Block, InRegisters<T, 64, false>>>(name, call, grid, plan);
-  }
-  return launch<map_block_rows<T, Op, Block, InRegisters<T, 16, kPlain>>>(name, call, grid, plan);
+  const LaunchShape grid = {plan.count, shape.threads};
+  if (shape.elements == 32) return launch<map_block_rows<T, Op, InRegisters<T, 32>>>(name, call, grid, plan);
+  return launch<map_block_rows<T, Op, InRegisters<T, 16>>>(name, call, grid, plan);
 }
 
-// Plain rows in shared memory.
-template <class T, class Op>
+// Rows by way of shared memory: How is InShared or Loose.
+template <template <class, int> class How, class T, class Op>
 Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
-  const int rows = shape.elements == kShortElements ? kShortRows : 1;  // a thread's
-  const int bytes = rows * Op::kInputs * shape.threads * shape.elements * static_cast<int>(sizeof(T));
-  if (shape.path == RowPath::kWarp) {
-    const LaunchShape grid = {blocks_for(plan.count, shape.threads / shape.lanes * rows), shape.threads, 1, bytes};
-    if (shape.elements == kShortElements)
-      return launch<map_warp_rows<T, Op, InShared<T, kShortElements>, kShortRows>>(name, call, grid, plan, shape.lanes);
-    if (shape.elements == 24)
-      return launch<map_warp_rows<T, Op, InShared<T, 24>, 1>>(name, call, grid, plan, shape.lanes);
-    if constexpr (sizeof(T) == 2)
-      if (shape.elements == 32)
-        return launch<map_warp_rows<T, Op, InShared<T, 32>, 1>>(name, call, grid, plan, shape.lanes);
-    return launch<map_warp_rows<T, Op, InShared<T, 16>, 1>>(name, call, grid, plan, shape.lanes);
+  const int sharing = shape.path == RowPath::kWarp ? shape.lanes : shape.threads;
+  const auto grid = [&](auto held) -> LaunchShape {
+    using H = decltype(held);
+    const int rows = shape.threads / sharing * kRowsAtOnce<H>;  // of a block
+    return {blocks_for(plan.count, rows) * shape.parts, shape.threads, static_cast<int>(shape.parts),
+            rows * row_words<H>(Op::kInputs, sharing) * kPieceBytes};
+  };
+  const auto warp_rows = [&](auto held) {
+    return launch<map_warp_rows<T, Op, decltype(held)>>(name, call, grid(held), plan, shape.lanes);
+  };
+  const auto block_rows = [&](auto held) {
+    return launch<map_block_rows<T, Op, decltype(held)>>(name, call, grid(held), plan);
+  };
+  if (shape.path == RowPath::kCluster) {
+    using H = How<T, kRowElements>;
+    return launch<map_cluster_row<T, Op, H>>(name, call, grid(H{}), plan);
   }
-  const LaunchShape grid = {plan.count * shape.parts, shape.threads, static_cast<int>(shape.parts), bytes};
-  if (shape.path == RowPath::kCluster) return launch<map_cluster_row<T, Op, InShared<T, 32>>>(name, call, grid, plan);
+  if (shape.path == RowPath::kWarp) {
+    if (shape.elements == kShortElements) return warp_rows(How<T, kShortElements>{});
+    if (shape.elements == 24) return warp_rows(How<T, 24>{});
+    if constexpr (sizeof(T) == 2)
+      if (shape.elements == 32) return warp_rows(How<T, 32>{});
+    return warp_rows(How<T, 16>{});
+  }
   if constexpr (sizeof(T) == 2)
-    if (shape.elements == 64) return launch<map_block_rows<T, Op, Block, InShared<T, 64>>>(name, call, grid, plan);
-  if (shape.elements == 32) return launch<map_block_rows<T, Op, Block, InShared<T, 32>>>(name, call, grid, plan);
-  return launch<map_block_rows<T, Op, Block, InShared<T, 16>>>(name, call, grid, plan);
+    if (shape.elements == 64) return block_rows(How<T, 64>{});
+  if (shape.elements == 32) return block_rows(How<T, 32>{});
+  return block_rows(How<T, 16>{});
 }
 
-// The warp, block and cluster paths. At create every kernel that a call may take is loaded.
+// Rows of the warp, block and cluster paths. At create every kernel that a call may take is loaded.
 template <class T, class Op>
 Status map_contiguous_rows(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
   const bool preparing = preparing_on != kNotPreparing, plain = is_plain(plan, RowPlan<T, Op>::kOperands);
-  const int64_t threads = shape.path == RowPath::kWarp ? shape.lanes : shape.parts * shape.threads;  // of a row
-  const bool few = shape.elements <= 32 && plan.count * threads <= kFewThreads;
+  const int threads = shape.path == RowPath::kWarp ? shape.lanes : shape.threads;  // of a row
+  const bool few = shape.path != RowPath::kCluster && shape.elements <= 32 && plan.count * threads <= kFewThreads;
   if (plain || preparing)
-    OPRT_TRY(few ? map_in_registers<true>(name, shape, plan, call) : map_in_shared(name, shape, plan, call));
-  if (!plain || preparing) return map_in_registers<false>(name, shape, plan, call);
+    OPRT_TRY(few ? map_in_registers(name, shape, plan, call) : map_in_shared<InShared>(name, shape, plan, call));
+  if (!plain || preparing) return map_in_shared<Loose>(name, shape, plan, call);
   return {};
 }
 
 // Op over all rows, in one or two launches.
 template <class T, class Op>
 Status map_rows(const char* name, const Rows& rows, const Call& call, const Op& op) {
-  constexpr int kCount = kPieceElements<T>;
-  using Long = Held<kRowElements / kCount, kCount>;
   const RowShape shape = shape_of<typename Op::Stat>(rows, RowPlan<T, Op>::kOperands, sizeof(T), call.device);
   const RowPlan<T, Op> plan = row_plan<T>(rows, shape, call, op);
   auto* stats = part_stats<typename Op::Stat>(call);
@@ -364,11 +415,13 @@ Status map_rows(const char* name, const Rows& rows, const Call& call, const Op& 
     case RowPath::kWarp:
     case RowPath::kBlock:
     case RowPath::kCluster: return map_contiguous_rows(name, shape, plan, call);
-    case RowPath::kSplit:
-      OPRT_TRY((launch<row_part_stats<T, Op, Block, Long>>(name, call, {plan.count * shape.parts, shape.threads}, plan,
-                                                           stats)));
-      return launch<map_row_parts<T, Op, Block, Long>>(name, call, {plan.count * shape.parts, shape.threads}, plan,
-                                                       stats);
+    case RowPath::kSplit: {
+      using Long = Loose<T, kSplitBytes / kRowThreads / static_cast<int>(sizeof(T))>;
+      const LaunchShape grid = {plan.count * shape.parts, shape.threads, 1,
+                                row_words<Long>(Op::kInputs, kRowThreads) * kPieceBytes};
+      OPRT_TRY((launch<row_part_stats<T, Op, Block, Long>>(name, call, grid, plan, stats)));
+      return launch<map_row_parts<T, Op, Block, Long>>(name, call, grid, plan, stats);
+    }
     case RowPath::kColumns:
     case RowPath::kClusterColumns:
     case RowPath::kSplitColumns: break;

@@ -160,6 +160,8 @@ void expect_covers(const RowShape& s, int64_t length, int64_t element_bytes, boo
   }
 }
 
+constexpr int64_t kSmallShared = 64 << 10, kLargeShared = 227 << 10;  // of a block: capability 7.5; 9.0
+
 TEST(RowShape, CoversEveryLength) {
   std::vector<int64_t> lengths;
   for (int64_t n = 0; n < 2100; ++n) lengths.push_back(n);
@@ -170,13 +172,19 @@ TEST(RowShape, CoversEveryLength) {
       for (bool contiguous : {false, true})
         for (bool clusters : {false, true}) {
           expect_covers(row_shape(n, bytes, contiguous, clusters), n, bytes, contiguous, clusters);
-          for (int least16 : {16, 32})
-            expect_covers(map_shape(n, bytes, contiguous, clusters, least16), n, bytes, contiguous, clusters);
+          for (int64_t shared : {kSmallShared, kLargeShared})
+            for (int least16 : {16, 32}) {
+              const RowShape shape = map_shape(n, bytes, contiguous, {clusters, shared}, least16);
+              expect_covers(shape, n, bytes, contiguous, clusters);
+              if (contiguous && shape.path != RowPath::kWarp) {
+                ASSERT_LE(2 * shape.part_length * bytes + kStaticShared, shared) << "two inputs, " << n;
+              }
+            }
         }
 }
 
 TEST(RowShape, ClimbsItsLadder) {
-  const auto path = [](int64_t n, bool clusters = true) { return row_shape(n, 2, true, clusters).path; };
+  const auto path = [](int64_t n) { return row_shape(n, 2, true, true).path; };
   EXPECT_EQ(path(1), RowPath::kWarp);
   EXPECT_EQ(row_shape(8, 2, true, true).lanes, 1);
   EXPECT_EQ(row_shape(9, 2, true, true).lanes, 2);
@@ -186,10 +194,7 @@ TEST(RowShape, ClimbsItsLadder) {
   EXPECT_EQ(path(1025), RowPath::kBlock);
   EXPECT_EQ(row_shape(1025, 2, true, true).threads, 64);
   EXPECT_EQ(row_shape(16384, 2, true, true).threads, 512);
-  EXPECT_EQ(path(16385), RowPath::kCluster);
-  EXPECT_EQ(path(131072), RowPath::kCluster);
-  EXPECT_EQ(path(131073), RowPath::kSplit);
-  EXPECT_EQ(path(16385, false), RowPath::kSplit);
+  EXPECT_EQ(path(16385), RowPath::kSplit);
   EXPECT_EQ(row_shape(512, 4, false, true).path, RowPath::kColumns);
   EXPECT_EQ(row_shape(513, 4, false, true).path, RowPath::kClusterColumns);
   EXPECT_EQ(row_shape(513, 4, false, false).path, RowPath::kSplitColumns);
@@ -198,7 +203,7 @@ TEST(RowShape, ClimbsItsLadder) {
 }
 
 TEST(RowShape, OfHeldRowsClimbsAnother) {
-  const auto shape = [](int64_t n, int64_t bytes) { return map_shape(n, bytes, true, true); };
+  const auto shape = [](int64_t n, int64_t bytes) { return map_shape(n, bytes, true, {true, kLargeShared}); };
   EXPECT_EQ(shape(128, 2).elements, 8);
   EXPECT_EQ(shape(128, 2).lanes, 16);
   EXPECT_EQ(shape(512, 2).elements, 16);
@@ -206,8 +211,8 @@ TEST(RowShape, OfHeldRowsClimbsAnother) {
   EXPECT_EQ(shape(1024, 2).elements, 32);
   EXPECT_EQ(shape(768, 4).path, RowPath::kWarp);
   EXPECT_EQ(shape(769, 4).path, RowPath::kBlock);
-  EXPECT_EQ(map_shape(4096, 2, true, true, 32).threads, 128);
-  EXPECT_EQ(map_shape(4096, 4, true, true, 32).threads, 256);
+  EXPECT_EQ(map_shape(4096, 2, true, {true, kLargeShared}, 32).threads, 128);
+  EXPECT_EQ(map_shape(4096, 4, true, {true, kLargeShared}, 32).threads, 256);
   EXPECT_EQ(shape(1024, 4).threads, 64);
   EXPECT_EQ(shape(4096, 2).threads, 256);
   EXPECT_EQ(shape(8192, 2).threads, 256);
@@ -218,6 +223,7 @@ TEST(RowShape, OfHeldRowsClimbsAnother) {
   EXPECT_EQ(shape(32768, 2).elements, 64);
   EXPECT_EQ(shape(32769, 2).path, RowPath::kCluster);
   EXPECT_EQ(shape(131073, 2).path, RowPath::kSplit);
+  EXPECT_EQ(map_shape(16384, 4, true, {true, kSmallShared}).path, RowPath::kSplit);
 }
 
 }  // namespace

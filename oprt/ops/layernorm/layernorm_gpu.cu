@@ -38,17 +38,21 @@ struct Layernorm {
   }
 
   template <class H, class Group>
-  __device__ Stat gather(const Local& local, const H&, Group& group, float) const {
-    return group.across_warps(local, [this](const Stat& low, const Stat& high) { return combine(low, high); });
+  __device__ Stat gather(const Local& local, const H&, Group& group, float length) const {
+    if (group.warps() == 1) return local;
+    const Moments of_warp = group.of_warps(local);
+    const float mean = divide(reduce_lanes(of_warp.count * of_warp.mean, group.warps(), Sum()), length);
+    const float apart = of_warp.mean - mean, squares = fmaf(of_warp.count * apart, apart, of_warp.squares);
+    return {length, mean, reduce_lanes(squares, group.warps(), Sum())};
   }
 
-  // Chan, Golub, LeVeque: Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
+  // Chan, Golub, LeVeque: Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979. From the
+  // middle of both means, so that the order of two parts is nothing to the bits.
   __device__ Stat combine(const Stat& low, const Stat& high) const {
-    if (low.count == 0.0f) return high;
-    if (high.count == 0.0f) return low;
-    const float count = low.count + high.count, apart = high.mean - low.mean;
-    const float share = low.count == high.count ? 0.5f : __fdividef(high.count, count);
-    return {count, low.mean + apart * share, low.squares + high.squares + apart * apart * low.count * share};
+    const float count = low.count + high.count, most = fmaxf(count, 1.0f), apart = high.mean - low.mean;
+    const float share = divide(high.count - low.count, most), both = __fdividef(low.count * high.count, most);
+    return {count, fmaf(0.5f * apart, share, 0.5f * (low.mean + high.mean)),
+            fmaf(apart * apart, both, low.squares + high.squares)};
   }
 
   struct Map {

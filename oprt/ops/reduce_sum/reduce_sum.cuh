@@ -28,7 +28,7 @@ template <class T>
 using SumPlan = RowPlan<T, RowSum>;
 
 template <class T, bool kPlain>
-using LongRow = Held<kRowElements / kPieceElements<T>, kPieceElements<T>, kPlain>;
+using LongRow = Held<T, kRowElements / kPieceElements<T>, kPlain>;
 
 // ---- contiguous rows ----
 
@@ -38,7 +38,8 @@ __device__ void sum_whole_rows(const SumPlan<T>& plan, Group& group) {
   using Part = RowPart<T, RowSum, Group, H::kPlain>;
   H held[kRows];
 #pragma unroll
-  for (int r = 0; r < kRows; ++r) load_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), held[r]);
+  for (int r = 0; r < kRows; ++r)
+    load_held_row(plan, Part(plan, group, int64_t{blockIdx.x} * kRows + r, 0), group, held[r]);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const Part part(plan, group, int64_t{blockIdx.x} * kRows + r, 0);
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_block_rows(const 
 
 constexpr int kMaxLongParts = kLanes;
 
-// A row's parts, one after the other in one block. Warps are not waited for between parts.
+// A row's parts, one after the other in one block. Of plain rows warps are not waited for between parts.
 template <class T, class H>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_long_row(const __grid_constant__ SumPlan<T> plan) {
   begin_kernel();
@@ -75,7 +76,8 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_long_row(const __
 #pragma unroll 1
   for (int part = 0; part < parts; ++part) {
     H held;
-    load_row(plan, Part(plan, group, blockIdx.x, part), held);
+    if constexpr (!H::kPlain) group.sync();  // the part before has been read
+    load_held_row(plan, Part(plan, group, blockIdx.x, part), group, held);
     const float sum = group.across_lanes(plan.op.local(held, group).sum, Sum());
     if (lane == 0) of_warps[part][warp] = sum;
   }

@@ -46,17 +46,24 @@ Rows out_first(const ReduceSumPlan& plan) {
   return rows;
 }
 
+// Blocks of `rows` rows, or of parts of one, by `sharing` threads each; loose ones lie in shared memory.
+template <class H>
+LaunchShape sum_grid(int64_t blocks, int threads, int rows, int sharing) {
+  return {blocks, threads, 1, H::kPlain ? 0 : rows * row_words<H>(1, sharing) * kPieceBytes};
+}
+
 template <class T, class H, int kRows>
 Status sum_lanes(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
-  const int64_t rows = s.threads / s.lanes * kRows;
-  return launch<sum_warp_rows<T, H, kRows>>(kName, call, {blocks_for(plan.count, rows), s.threads}, plan, s.lanes);
+  const int groups = s.threads / s.lanes;
+  const LaunchShape grid = sum_grid<H>(blocks_for(plan.count, groups * kRows), s.threads, groups, s.lanes);
+  return launch<sum_warp_rows<T, H, kRows>>(kName, call, grid, plan, s.lanes);
 }
 
 template <bool kPlain, class T>
 Status sum_warps(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
   constexpr int kCount = kPieceElements<T>;
-  using Short = Held<kShortElements / kCount, kCount, kPlain>;
-  using Half = Held<kRowElements / kCount / 2, kCount, kPlain>;
+  using Short = Held<T, kShortElements / kCount, kPlain>;
+  using Half = Held<T, kRowElements / kCount / 2, kPlain>;
   constexpr int kRowsOfHalf = kPlain ? kHalfRows : 1;
   const bool half = plan.length <= kLanes * kRowElements / 2;
   if (!s.short_row && !half) return sum_lanes<T, LongRow<T, kPlain>, 1>(s, plan, call);
@@ -70,11 +77,12 @@ Status sum_warps(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
 template <bool kPlain, class T>
 Status sum_contiguous_rows(SumPath path, const RowShape& s, const SumPlan<T>& plan, SumStat* stats, const Call& call) {
   using H = LongRow<T, kPlain>;
-  const LaunchShape rows = {plan.count, s.threads};
+  const LaunchShape rows = sum_grid<H>(plan.count, s.threads, 1, s.threads);
   if (path == SumPath::kWarpRows) return sum_warps<kPlain>(s, plan, call);
   if (path == SumPath::kBlockRow) return launch<sum_block_rows<T, H>>(kName, call, rows, plan);
   if (path == SumPath::kLongRow) return launch<sum_long_row<T, H>>(kName, call, rows, plan);
-  OPRT_TRY((launch<row_part_stats<T, RowSum, Block, H>>(kName, call, {plan.count * s.parts, s.threads}, plan, stats)));
+  const LaunchShape parts = sum_grid<H>(plan.count * s.parts, s.threads, 1, s.threads);
+  OPRT_TRY((launch<row_part_stats<T, RowSum, Block, H>>(kName, call, parts, plan, stats)));
   const int64_t threads = std::min<int64_t>(kRowThreads, std::max<int64_t>(kLanes, power_of_two_from(s.parts)));
   return launch<sum_row_parts<T>>(kName, call, {plan.count, static_cast<int>(threads)}, plan, stats);
 }

@@ -38,13 +38,19 @@ struct Softmax {
 
   template <class H, class Group>
   __device__ Stat gather(const Local& local, const H&, Group& group, float) const {
-    const Stat of_lanes = {local.max, group.across_lanes(local.sum, Sum())};
-    return group.across_warps(of_lanes, [this](const Stat& low, const Stat& high) { return combine(low, high); });
+    const Stat own = {local.max, group.across_lanes(local.sum, Sum())};
+    if (group.warps() == 1) return own;
+    const Stat of_warp = group.of_warps(own);
+    const float max = reduce_lanes(of_warp.max, group.warps(), Max());
+    return {max, reduce_lanes(scaled(of_warp, shift(max)), group.warps(), Sum())};
   }
+
+  // The sum of exp(x - m) where the Stat has that of exp(x - shift(max)).
+  __device__ static float scaled(const Stat& stat, float m) { return stat.sum * exponential<T>(stat.max - m); }
 
   __device__ Stat combine(const Stat& low, const Stat& high) const {
     const float max = fmaxf(low.max, high.max), m = shift(max);
-    return {max, fmaf(low.sum, exponential<T>(low.max - m), high.sum * exponential<T>(high.max - m))};
+    return {max, __fadd_rn(scaled(low, m), scaled(high, m))};  // not fused: the same either way round
   }
 
   struct Map {
