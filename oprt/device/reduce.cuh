@@ -57,13 +57,16 @@ __device__ __forceinline__ float largest_of_warp(float value) {
 // kWidth: `width`, or 0 where only the launch knows.
 template <int kWidth = 0, class S, class Combine>
 __device__ __forceinline__ S reduce_lanes(S value, int width, const Combine& combine) {
-  if constexpr (kWidth == kLanes && std::is_same_v<Combine, Max>) return largest_of_warp(value);
+  if constexpr (kWidth == kLanes && std::is_same_v<Combine, Max>) {
+    return largest_of_warp(value);
+  } else {
 #pragma unroll
-  for (int offset = 1; offset < kLanes; offset *= 2) {
-    if (offset >= width) break;
-    value = combine(value, shuffle_xor(value, offset));
+    for (int offset = 1; offset < kLanes; offset *= 2) {
+      if (offset >= width) break;
+      value = combine(value, shuffle_xor(value, offset));
+    }
+    return value;
   }
-  return value;
 }
 
 // kWidth: lanes of a row, or 0 where only the launch knows.

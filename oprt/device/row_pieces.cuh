@@ -102,10 +102,10 @@ template <class T, int kPieces>
 struct HeldShared : Pieces<HeldShared<T, kPieces>, kPieces, kPieceElements<T>> {
   static constexpr bool kPlain = true, kSkips = true, kShared = true;
   static constexpr int kCount = kPieceElements<T>;
-  uint4* row;  // the row's words, of each input one after the other
+  uint4* own;  // the thread's first word of the row's, which are all of the first input, then of the second
   HeldAt at;
 
-  __device__ uint4& word(int p) const { return row[at.rank + p * at.size]; }
+  __device__ uint4& word(int p) const { return own[p * at.size]; }
   __device__ void begin_pass() const { asm volatile("" ::: "memory"); }
   __device__ __forceinline__ void piece(int p, float (&values)[kCount]) const { unpack<T>(word(p), values); }
   __device__ bool has(int p, int) const { return (at.rank + p * at.size) * kCount < at.length; }
@@ -260,7 +260,7 @@ __device__ __forceinline__ void load_row(const RowPlan<T, Op>& plan, const Part&
 // Begins to load a plain row into shared memory.
 template <class T, class Op, class Part, class H>
 __device__ __forceinline__ void begin_shared_row(const RowPlan<T, Op>& plan, const Part& part, uint4* row, H& held) {
-  held.row = row;
+  held.own = row + part.rank;
   held.at = held_at(part);
 #pragma unroll
   for (int k = 0; k < Op::kInputs; ++k)

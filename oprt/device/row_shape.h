@@ -32,7 +32,6 @@ constexpr int kColumnRun = 8;         // columns: neighbouring elements that a w
 
 struct RowShape {
   RowPath path;
-  bool short_row;       // warp: kShortElements a thread rather than kRowElements
   int threads;          // of a block
   int lanes;            // warp: that share a row
   int64_t parts;        // blocks that share a row
@@ -57,7 +56,7 @@ constexpr int64_t part_of(int64_t length, int64_t parts, int64_t element_bytes) 
 // Parts of up to `most` elements.
 inline RowShape split_shape(int64_t length, int64_t most, int64_t element_bytes) {
   const int64_t part = part_of(length, divide_up(length, most), element_bytes);
-  return {RowPath::kSplit, false, kRowThreads, 1, divide_up(length, part), part, static_cast<int>(most / kRowThreads)};
+  return {RowPath::kSplit, kRowThreads, 1, divide_up(length, part), part, static_cast<int>(most / kRowThreads)};
 }
 
 inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous, bool has_clusters) {
@@ -69,7 +68,6 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
     return {parts == 1                                   ? RowPath::kColumns
             : has_clusters && parts <= kRowClusterBlocks ? RowPath::kClusterColumns
                                                          : RowPath::kSplitColumns,
-            false,
             static_cast<int>(warps * kRowLanes),
             1,
             parts,
@@ -80,7 +78,6 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
     const bool is_short = length <= int64_t{kRowLanes} * kShortElements;
     const int64_t lanes = is_short ? power_of_two_from(divide_up(length, kShortElements)) : kRowLanes;
     return {RowPath::kWarp,
-            is_short,
             kWarpThreads,
             static_cast<int>(lanes),
             1,
@@ -89,8 +86,8 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
   }
   constexpr int64_t kPart = int64_t{kRowElements} * kRowThreads;
   if (length <= kPart)
-    return {RowPath::kBlock, false,       static_cast<int>(std::max<int64_t>(64, power_of_two_from(per_thread))), 1, 1,
-            length,          kRowElements};
+    return {RowPath::kBlock, static_cast<int>(std::max<int64_t>(64, power_of_two_from(per_thread))), 1, 1, length,
+            kRowElements};
   return split_shape(length, kPart, element_bytes);
 }
 
@@ -124,8 +121,7 @@ inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous
   if (length <= (element_bytes == 2 ? 1024 : 768)) {
     const int64_t lanes = std::min<int64_t>(kRowLanes, power_of_two_from(divide_up(length, kShortElements)));
     const int64_t elements = std::max<int64_t>(1, divide_up(length, lanes * kShortElements)) * kShortElements;
-    return {RowPath::kWarp, elements == kShortElements, kWarpThreads, static_cast<int>(lanes), 1,
-            length,         static_cast<int>(elements)};
+    return {RowPath::kWarp, kWarpThreads, static_cast<int>(lanes), 1, length, static_cast<int>(elements)};
   }
   constexpr int64_t kPart = int64_t{kRowElements} * kRowThreads;
   const int64_t most = std::min<int64_t>(kHeldBytes, (device.shared - kStaticShared) / 2);
@@ -134,11 +130,11 @@ inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous
     const int least = element_bytes == 2 ? least16 : 16;
     const int elements = length <= few ? least : length <= kPart ? 32 : 64;
     const int64_t threads = std::max<int64_t>(64, power_of_two_from(divide_up(length, elements)));
-    return {RowPath::kBlock, false, static_cast<int>(threads), 1, 1, length, elements};
+    return {RowPath::kBlock, static_cast<int>(threads), 1, 1, length, elements};
   }
   if (device.clusters && kPart * element_bytes <= most && length <= kPart * kRowClusterBlocks) {
     const int64_t blocks = power_of_two_from(divide_up(length, kPart));
-    return {RowPath::kCluster, false, kRowThreads, 1, blocks, part_of(length, blocks, element_bytes), kRowElements};
+    return {RowPath::kCluster, kRowThreads, 1, blocks, part_of(length, blocks, element_bytes), kRowElements};
   }
   return split_shape(length, kSplitBytes / element_bytes, element_bytes);
 }

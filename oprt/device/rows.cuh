@@ -38,23 +38,24 @@ constexpr int64_t kFewThreads = int64_t{1} << 17;
 
 // Blocks that a multiprocessor must hold at once: what bounds the registers of a thread.
 //
-//   kRowBlocks    of kRowThreads, rows in registers: 64, but 128 for plain rows of 32 elements beside their weights, and
-//                 40 for loose rows of 16 elements
-//   kWarpBlocks   of kWarpThreads, the same: 128, for the weights are in registers too; loose ones 64
+//   kMapRowBlocks     of kRowThreads
+//   kMapWarpBlocks    of kWarpThreads
 //
-// Rows in shared memory: 40, but 64 where a thread has 8 pieces (rmsnorm of 32,768 bf16 or 16,384 f32: 96 % of a copy's
-// speed, with 40 registers 93), four rows, or two inputs in a warp (add_rmsnorm of 1024 bf16: 73 with 40, which spill).
+// Few plain rows in registers have 128 registers, for their weights are there too, or 64 for 16 elements of a block.
+// Others 40: what is under way in shared memory counts (rmsnorm of 32,768 bf16 or 16,384 f32, with 8 pieces a thread: 64
+// registers 96 % of a copy's speed, 40 93; add_rmsnorm of 1024 bf16 in warps: 40 spill, 73 %). Where two inputs of a row
+// are 128 KB there is one block in any case.
 constexpr int kRowBlocks = 2, kWarpBlocks = 4;
-template <class H>
-constexpr int kMapRowBlocks = H::kShared                                    ? (H::kPieces < 8 ? 3 : 2)
-                              : !H::kPlain                                  ? (H::kPieces < 8 ? 3 : kRowBlocks)
-                              : H::kPieces * H::kCount >= 32 ? 1
-                                                                            : kRowBlocks;
 template <class Op, class H>
-constexpr int kMapWarpBlocks = !H::kPlain                                     ? 2 * kWarpBlocks
-                               : !H::kShared                                  ? kWarpBlocks
-                               : kRowsAtOnce<H> > 1 || Op::kInputs > 1 ? 8
-                                                                              : 12;
+constexpr int kMapRowBlocks = H::kPlain && !H::kShared           ? (H::kPieces * H::kCount >= 32 ? 1 : kRowBlocks)
+                              : H::kPieces * Op::kInputs >= 16 ? 1
+                              : H::kPieces >= 8                  ? kRowBlocks
+                                                                 : 3;
+template <class Op, class H>
+constexpr int kMapWarpBlocks = H::kPlain && !H::kShared ? kWarpBlocks
+                               : !H::kPlain || Op::kInputs > 1 || (kRowsAtOnce<H> > 1 && Op::kWeights > 0)
+                                   ? 2 * kWarpBlocks
+                                   : 3 * kWarpBlocks;
 
 // Words of dynamic shared memory for the group's row, the r-th of its thread.
 template <class Op, class H, class Group>
@@ -140,7 +141,7 @@ __device__ __forceinline__ void map_shared_rows(const RowPlan<T, Op>& plan, Grou
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       end_shared_row<T, Op>(held[r]);
-      map_held_row(plan, part(r), group, held[r].row, held[r]);
+      map_held_row(plan, part(r), group, nullptr, held[r]);
     }
   }
 }
@@ -179,7 +180,7 @@ __global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<Op, H>)
 }
 
 template <class T, class Op, class H>
-__global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<H>)
+__global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<Op, H>)
     map_block_rows(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
   Block group = GroupMaker<Block>::make();
@@ -195,7 +196,7 @@ __global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<H>)
 // twice the elements 2 to 9 % faster, but 40 % slower where there is one row. A ring of words, by which clusters that stay
 // load their next row meanwhile: from 20 % slower to 5 % faster.
 template <class T, class Op, class H>
-__global__ void __launch_bounds__(kRowThreads, H::kShared ? 3 : kRowBlocks)
+__global__ void __launch_bounds__(kRowThreads, H::kPieces * Op::kInputs >= 16 ? 1 : H::kShared ? 3 : kRowBlocks)
     map_cluster_row(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
   __shared__ typename Op::Stat of_blocks[kMaxClusterBlocks];

@@ -143,7 +143,6 @@ void expect_covers(const RowShape& s, int64_t length, int64_t element_bytes, boo
   ASSERT_LT((s.parts - 1) * s.part_length, std::max<int64_t>(length, 1)) << "a part without elements";
   const bool warp = s.path == RowPath::kWarp;
   const int64_t sharing = warp ? s.lanes : contiguous ? s.threads : s.threads / kRowLanes;
-  ASSERT_EQ(s.short_row, s.elements == kShortElements);
   ASSERT_GE(sharing * (s.elements / piece) * piece, s.part_length);
   ASSERT_EQ(s.threads % kRowLanes, 0);
   ASSERT_LE(s.threads, kRowThreads);
@@ -188,8 +187,8 @@ TEST(RowShape, ClimbsItsLadder) {
   EXPECT_EQ(path(1), RowPath::kWarp);
   EXPECT_EQ(row_shape(8, 2, true, true).lanes, 1);
   EXPECT_EQ(row_shape(9, 2, true, true).lanes, 2);
-  EXPECT_TRUE(row_shape(256, 2, true, true).short_row);
-  EXPECT_FALSE(row_shape(257, 2, true, true).short_row);
+  EXPECT_EQ(row_shape(256, 2, true, true).elements, kShortElements);
+  EXPECT_EQ(row_shape(257, 2, true, true).elements, kRowElements);
   EXPECT_EQ(path(1024), RowPath::kWarp);
   EXPECT_EQ(path(1025), RowPath::kBlock);
   EXPECT_EQ(row_shape(1025, 2, true, true).threads, 64);

@@ -65,7 +65,8 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_block_rows(const 
 
 constexpr int kMaxLongParts = kLanes;
 
-// A row's parts, one after the other in one block. Of plain rows warps are not waited for between parts.
+// A row's parts, one after the other in one block. A part is loaded while the one before is
+// added; of plain rows warps do not wait for each other between parts.
 template <class T, class H>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_long_row(const __grid_constant__ SumPlan<T> plan) {
   begin_kernel();
@@ -73,12 +74,16 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_long_row(const __
   __shared__ float of_warps[kMaxLongParts][kMaxWarps], of_parts[kMaxLongParts];
   Block group = GroupMaker<Block>::make();
   const int parts = static_cast<int>(plan.parts), lane = threadIdx.x % kLanes, warp = threadIdx.x / kLanes;
+  H held;
+  load_held_row(plan, Part(plan, group, blockIdx.x, 0), group, held);
 #pragma unroll 1
   for (int part = 0; part < parts; ++part) {
-    H held;
-    if constexpr (!H::kPlain) group.sync();  // the part before has been read
-    load_held_row(plan, Part(plan, group, blockIdx.x, part), group, held);
-    const float sum = group.across_lanes(plan.op.local(held, group).sum, Sum());
+    const H here = held;
+    if (part + 1 < parts) {
+      if constexpr (!H::kPlain) group.sync();  // this part's words have been read
+      load_held_row(plan, Part(plan, group, blockIdx.x, part + 1), group, held);
+    }
+    const float sum = group.across_lanes(plan.op.local(here, group).sum, Sum());
     if (lane == 0) of_warps[part][warp] = sum;
   }
   __syncthreads();  // every warp's sums are there

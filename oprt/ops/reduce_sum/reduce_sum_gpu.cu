@@ -65,9 +65,9 @@ Status sum_warps(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
   using Short = Held<T, kShortElements / kCount, kPlain>;
   using Half = Held<T, kRowElements / kCount / 2, kPlain>;
   constexpr int kRowsOfHalf = kPlain ? kHalfRows : 1;
-  const bool half = plan.length <= kLanes * kRowElements / 2;
-  if (!s.short_row && !half) return sum_lanes<T, LongRow<T, kPlain>, 1>(s, plan, call);
-  if (!s.short_row) return sum_lanes<T, Half, kRowsOfHalf>(s, plan, call);
+  const bool is_short = s.elements == kShortElements, half = plan.length <= kLanes * kRowElements / 2;
+  if (!is_short && !half) return sum_lanes<T, LongRow<T, kPlain>, 1>(s, plan, call);
+  if (!is_short) return sum_lanes<T, Half, kRowsOfHalf>(s, plan, call);
   if constexpr (kPlain) {
     if (plan.count > kShortBlocks * (s.threads / s.lanes)) return sum_lanes<T, Short, kShortRows>(s, plan, call);
   }
