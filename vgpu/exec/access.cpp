@@ -71,6 +71,10 @@ std::byte* locate(Warp& w, int lane, const Target& t, uint64_t address, uint32_t
         return fail(Fault::Kind::out_of_bounds, " of block " + std::to_string(t.rank) + " of a cluster of " +
                                                     std::to_string(cluster.blocks.size()));
       Block& owner = t.other ? *cluster.blocks[t.rank] : block;
+      if (!owner.live)
+        return fail(Fault::Kind::out_of_bounds, " of the shared memory of block " + std::to_string(t.rank) +
+                                                    " of the cluster, which has ended: there must be a barrier of the "
+                                                    "cluster behind the last access");
       return within(owner.shared, owner.shared_bytes, "shared memory of the block");
     }
     case Space::local:

@@ -131,7 +131,7 @@ void Worker::run(std::atomic<uint64_t>& next, const std::vector<uint32_t>& order
         block.end();
       }
     }
-    for (auto& unit : resident)  // a cluster's blocks stay until the last: others may reach their shared memory
+    for (auto& unit : resident)  // a cluster's blocks stay until the last: others may name them
       if (!unit->left) std::move(unit->blocks.begin(), unit->blocks.end(), std::back_inserter(spare_));
     std::erase_if(resident, [](const auto& unit) { return !unit->left; });
     if (ended || wrote) idle_since = clock;

@@ -179,6 +179,25 @@ TEST(Company, AClusterSharesItsMemory) {
   }
 }
 
+TEST(Company, ABlockThatHasEndedLeavesNoSharedMemory) {
+  // Block 1 reads what block 0 wrote, which does not wait for it.
+  Device device(kernel(std::string(kAddress) + R"(
+    .shared .align 4 .b8 box[128];
+    mov.u32 %r5, box;
+    st.shared.u32 [%r5], %r4;
+    mov.u32 %r6, 0;
+    mapa.shared::cluster.u32 %r7, %r5, %r6;
+    ld.shared::cluster.u32 %r8, [%r7];
+    st.global.u32 [%rd1], %r8;
+  )"));
+  device.launch.cluster = {2, 1, 1};
+  const uint64_t out = device.buffer(std::vector<uint32_t>(64));
+  const Fault fault = device.run("k", {2, 1, 1}, {32, 1, 1}, Params() << out);
+  EXPECT_EQ(fault.kind, Fault::Kind::out_of_bounds);
+  EXPECT_NE(fault.what.find("of the shared memory of block 0 of the cluster, which has ended"), std::string::npos)
+      << fault.what;
+}
+
 TEST(Company, AnMbarrierCountsItsPhases) {
   // Warp 0 produces, warp 1 consumes, twice.
   const std::vector<uint32_t> out = run_grid(R"(
