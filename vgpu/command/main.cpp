@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -13,12 +14,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "command/elf_file.h"
 #include "explain/explain.h"
+#include "report/source.h"
 
 namespace {
 
@@ -34,6 +37,7 @@ wrong with its kernels. The exit code is the program's, or 66 where an error (E0
 
   --check LIST            what to look for: all (unless told), none, or memory,race,init,sync,perf
   --report FORMAT FILE    writes the findings as text, json or html
+  --kernels FILE          writes the kernels that the program has, and which of them were never launched
   --seed N                another order of blocks and warps; 0 is the natural one
   --sm 80|90              the architecture to be; 90 unless told
   --memory BYTES          of the device; 8 GiB unless told
@@ -63,8 +67,10 @@ void check_list(std::string_view list) {
   }
 }
 
-// Takes the options off the front, as the environment variables that the library reads.
-void take_options(std::vector<std::string>& arguments) {
+// Takes the options off the front, as the environment variables that the library reads. Gives back the file of
+// --kernels, which is for this process.
+fs::path take_options(std::vector<std::string>& arguments) {
+  fs::path kernels;
   size_t at = 0;
   const auto value = [&](const char* what) -> const std::string& {
     if (at + 1 >= arguments.size()) usage_error("after " + arguments[at] + " " + what + " is missing");
@@ -87,6 +93,9 @@ void take_options(std::vector<std::string>& arguments) {
       }
       setenv("VGPU_REPORT", format.c_str(), 1);
       setenv("VGPU_REPORT_FILE", fs::absolute(value("the report's file")).c_str(), 1);
+    } else if (option == "--kernels") {
+      kernels = fs::absolute(value("the list's file"));
+      setenv("VGPU_KERNELS", "1", 1);
     } else if (option == "--seed") {
       const auto& seed = value("a number");
       if (!is_number(seed)) usage_error("a seed is a number, which '" + seed + "' is not");
@@ -104,6 +113,7 @@ void take_options(std::vector<std::string>& arguments) {
     }
   }
   arguments.erase(arguments.begin(), arguments.begin() + at);
+  return kernels;
 }
 
 // As a shell finds it.
@@ -185,13 +195,25 @@ int wait_for_child() {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+// A line for each kernel, by name: whether it was launched or never, what the program calls it, its symbol.
+void list_kernels(std::ofstream& file, const std::map<std::string, bool>& launched) {
+  std::vector<std::string> lines;
+  for (const auto& [symbol, was] : launched)
+    lines.push_back((was ? "launched\t" : "never\t") + vgpu::demangled(symbol) + "\t" + symbol + "\n");
+  std::sort(lines.begin(), lines.end());
+  for (const auto& line : lines) file << line;
+}
+
 int run(std::vector<std::string> arguments) {
-  take_options(arguments);
+  const auto kernels_file = take_options(arguments);
   if (arguments.empty()) usage_error("run needs a program: vgpu run [OPTIONS] -- PROGRAM ARGUMENTS...");
   const auto program = find_program(arguments[0]);
   check_program(program);
 
   const auto folder = fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / "vgpu";
+  std::ofstream kernels;
+  if (!kernels_file.empty()) kernels.open(kernels_file);
+  if (!kernels) usage_error(kernels_file.string() + " cannot be written");
   if (!fs::exists(folder / "libcudart.so.13")) usage_error("there is no libcudart.so.13 in " + folder.string());
   prepend("LD_LIBRARY_PATH", folder);
   auto status_file = (fs::temp_directory_path() / "vgpu-XXXXXX").string();
@@ -210,11 +232,15 @@ int run(std::vector<std::string> arguments) {
   const int code = wait_for_child();
 
   bool used = false, errors = false;
+  std::map<std::string, bool> launched;  // by symbol
   std::ifstream notes(status_file);
   for (std::string line; std::getline(notes, line);) {
     used |= line == "used";
     errors |= line == "errors";
+    if (line.starts_with("has ")) launched.try_emplace(line.substr(4), false);
+    if (line.starts_with("launched ")) launched[line.substr(9)] = true;
   }
+  list_kernels(kernels, launched);
   unlink(status_file.c_str());
   if (!used) std::fputs("vgpu: the program made no CUDA call that reached the virtual GPU\n", stderr);
   return errors ? kErrorsFound : code;

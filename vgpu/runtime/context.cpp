@@ -1,14 +1,12 @@
 #include "runtime/context.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "runtime/host_fault.h"
+#include "runtime/status.h"
 
 namespace vgpu {
 namespace {
@@ -53,15 +51,6 @@ Configuration configuration_or_default() {
   return {};
 }
 
-// One line of this process in the file that `vgpu run` reads when the program has ended.
-void note(const std::string& file, const char* line) {
-  if (file.empty()) return;
-  const int descriptor = open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor < 0) return;
-  dprintf(descriptor, "%s\n", line);
-  close(descriptor);
-}
-
 Context* the_context = nullptr;  // for the destructor below, which must not make one
 
 __attribute__((destructor)) void at_exit() {
@@ -95,7 +84,6 @@ bool read_configuration(Configuration& result, std::string& error) {
     }
   }
   if (const char* file = std::getenv("VGPU_REPORT_FILE")) result.session.file = file;
-  if (const char* file = std::getenv("VGPU_STATUS")) result.status_file = file;
   return true;
 }
 
@@ -119,7 +107,7 @@ Context::Context(Configuration c)
     limits.shared_per_multiprocessor = 164 * 1024;
     limits.cluster_blocks = limits.cluster_blocks_nonportable = 1;
   }
-  note(configuration.status_file, "used");
+  note("used\n");
   watch_host_faults(memory);
 }
 
@@ -144,7 +132,7 @@ void Context::found(const char* code, std::string what, std::string reason, std:
 void Context::look_for_errors() {
   if (errors_noted_ || !session.has_errors()) return;
   errors_noted_ = true;
-  note(configuration.status_file, "errors");
+  note("errors\n");
 }
 
 }  // namespace vgpu

@@ -25,7 +25,6 @@ struct Configuration {
   int sm = 90;                   // VGPU_SM
   uint64_t memory = 8ull << 30;  // VGPU_MEMORY, bytes
   uint64_t budget = 0;           // VGPU_BUDGET, instructions of one warp; 0: the engine's own
-  std::string status_file;       // VGPU_STATUS: gets a line of each process that used the library
 };
 
 // False, with a sentence, where a variable has a value that means nothing.

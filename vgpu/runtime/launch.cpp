@@ -6,6 +6,7 @@
 #include "runtime/occupancy.h"
 #include "runtime/operation.h"
 #include "runtime/registry.h"
+#include "runtime/status.h"
 #include "runtime/stream.h"
 
 namespace vgpu {
@@ -249,6 +250,10 @@ Error execute(const KernelOperation& operation, Stream&) {
   launch.stack_bytes = uint32_t(context.device_limits[0]);
   launch.serial = ++context.launches;
   launch.host_site = operation.site;
+  if (bool& launched = operation.function->launched; !launched) {
+    launched = true;
+    if (notes_kernels()) note("launched " + operation.function->name + "\n");
+  }
   RunOptions options;
   options.seed = context.configuration.seed;
   options.observers = context.session.observers();

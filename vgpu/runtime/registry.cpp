@@ -5,6 +5,7 @@
 
 #include "runtime/context.h"
 #include "runtime/fatbin.h"
+#include "runtime/status.h"
 
 namespace vgpu {
 namespace {
@@ -119,6 +120,13 @@ Function* Registry::function(Image& image, std::string_view name) {
   return slot.get();
 }
 
+std::vector<std::string> Registry::names(const Image& image) const {
+  std::vector<std::string> names;
+  const auto first = functions_.lower_bound(std::pair(&image, std::string()));
+  for (auto i = first; i != functions_.end() && i->first.first == &image; ++i) names.push_back(i->first.second);
+  return names;
+}
+
 void Registry::add_function(Image& image, const void* host, const char* name) {
   functions_by_key_[host] = function(image, name);
 }
@@ -180,8 +188,15 @@ VGPU_HIDDEN_API(void**, __cudaRegisterFatBinary, void* wrapper_address) {
   return const_cast<void**>(handle_of(registry().add_image(std::move(parts), std::move(error))));
 }
 
+VGPU_HIDDEN_API(void, __cudaRegisterFatBinaryEnd, void** handle) {
+  if (!notes_kernels()) return;
+  const std::lock_guard lock(runtime_mutex());
+  std::string lines;
+  for (const std::string& name : registry().names(image_of(handle))) lines += "has " + name + "\n";
+  note(lines);
+}
+
 // The images stay: what is registered once may be named in a report at the very end.
-VGPU_HIDDEN_API(void, __cudaRegisterFatBinaryEnd, void**) {}
 VGPU_HIDDEN_API(void, __cudaUnregisterFatBinary, void**) {}
 
 VGPU_HIDDEN_API(void, __cudaRegisterFunction, void** handle, const char* host, char*, const char* name, int, void*,

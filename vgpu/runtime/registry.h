@@ -59,6 +59,7 @@ class Function {
   int carveout = -1, cluster_policy = 0;
   bool nonportable_cluster = false;
   Dim3 cluster{0, 0, 0};  // 0: none required
+  bool launched = false;
 
  private:
   bool tried_ = false;
@@ -80,7 +81,8 @@ class Registry {
   void add_symbol(const void* host, Symbol symbol);
   // By the address of the host's stub, or a handle that cudaGetKernel gave out.
   Function* function(const void* key) const;
-  Function* function(Image& image, std::string_view name);  // of a library; made at the first call
+  Function* function(Image& image, std::string_view name);   // of a library; made at the first call
+  std::vector<std::string> names(const Image& image) const;  // of its functions
   // By the address of the host's shadow variable.
   const Symbol* symbol(const void* host) const;
   // Loads the image and tells the host where its managed variables are.

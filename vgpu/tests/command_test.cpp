@@ -41,6 +41,8 @@ TEST(Command, UsageErrorsExitWithTwoAndASentence) {
            {"run --check memory,rice -- true", "there is no check 'rice'"},
            {"run --report pdf out -- true", "there is no report 'pdf'"},
            {"run --report json", "after json the report's file is missing"},
+           {"run --kernels", "after --kernels the list's file is missing"},
+           {"run --kernels /no/such/list -- true", "/no/such/list cannot be written"},
            {"run --fast -- true", "no option '--fast'"},
            {"run -- /no/such/program", "there is no program /no/such/program"},
            {"run -- " VGPU_SOURCE "/README.md", "is not executable"},
@@ -59,6 +61,17 @@ TEST(Command, TheExitCodeIsTheProgramsOwn) {
   const auto ran = run("run --check none --seed 3 -- sh -c 'echo $VGPU_CHECK $VGPU_SEED \"$1\"' - 'one word'");
   EXPECT_NE(ran.output.find("none 3 one word\n"), std::string::npos) << ran.output;
   EXPECT_NE(ran.output.find("made no CUDA call"), std::string::npos) << ran.output;
+}
+
+// Here a shell stands for processes of one program that share kernels.
+TEST(Command, KernelsAreListedOnceAndAsLaunchedWhereOneProcessDid) {
+  const std::string file = testing::TempDir() + "kernels-" + std::to_string(getpid());
+  const std::string lines = "used\\nhas _Z4copyi\\nhas _Z3addi\\nlaunched _Z3addi\\nhas _Z3addi\\nlaunched loaded\\n";
+  EXPECT_EQ(run("run --kernels " + file + " -- sh -c 'printf \"" + lines + "\" >>$VGPU_STATUS'").code, 0);
+  std::ifstream list(file);
+  const std::string found{std::istreambuf_iterator<char>(list), {}};
+  EXPECT_EQ(found, "launched\tadd(int)\t_Z3addi\nlaunched\tloaded\tloaded\nnever\tcopy(int)\t_Z4copyi\n");
+  unlink(file.c_str());
 }
 
 bool runs(pid_t process) {  // and has not ended: such a process is a zombie until its new parent has looked

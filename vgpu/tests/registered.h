@@ -12,6 +12,7 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int, void*, void*, void*,
                             void*, int*);
+void __cudaRegisterFatBinaryEnd(void** handle);
 int cudaLaunchKernel(const void* host, vgpu::Dim3 grid, vgpu::Dim3 block, void** arguments, size_t shared,
                      void* stream);
 }
@@ -45,6 +46,7 @@ inline const void* registered(const std::string& binary, const std::string& kern
   void** handle = __cudaRegisterFatBinary(&wrapper);
   const char* host = bytes.data();  // any address of the program's own stands for the kernel
   __cudaRegisterFunction(handle, host, nullptr, kernel.c_str(), -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+  __cudaRegisterFatBinaryEnd(handle);
   return host;
 }
 
