@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -62,6 +63,25 @@ std::vector<size_t> parameter_bytes_of(cudaGraph_t graph) {
   return found;
 }
 
+// Symbols of the kernels in the graph. Empty where the runtime cannot tell: each library may be linked with its own.
+std::vector<std::string> kernels_of(cudaGraph_t graph) {
+  size_t count = 0;
+  check_gpu(cudaGraphGetNodes(graph, nullptr, &count));
+  std::vector<cudaGraphNode_t> nodes(count);
+  check_gpu(cudaGraphGetNodes(graph, nodes.data(), &count));
+  std::vector<std::string> found;
+  for (cudaGraphNode_t node : nodes) {
+    cudaKernelNodeParams kernel = {};
+    const char* name = nullptr;
+    if (cudaGraphKernelNodeGetParams(node, &kernel) == cudaSuccess &&
+        cudaFuncGetName(&name, kernel.func) == cudaSuccess)
+      found.emplace_back(name);
+    else
+      cudaGetLastError();
+  }
+  return found;
+}
+
 // A captured graph, ready to be launched again and again on its clock's stream.
 class Graph {
  public:
@@ -78,6 +98,7 @@ class Graph {
   Graph(const Graph&) = delete;
 
   std::vector<size_t> parameter_bytes() const { return parameter_bytes_of(graph_); }
+  std::vector<std::string> kernels() const { return kernels_of(graph_); }
 
   void replay() { check_gpu(cudaGraphLaunch(executable_, native(stream_))); }
 
@@ -151,6 +172,7 @@ class GpuClock {
 void bind_gpu_clock(nb::module_& module) {
   nb::class_<Graph>(module, "Graph", "Work captured by GpuClock.record().")
       .def("replay", &Graph::replay, "Submits all of it once.")
+      .def_prop_ro("kernels", &Graph::kernels, "Symbols of the kernels; empty where the runtime cannot tell.")
       .def_prop_ro("parameter_bytes", &Graph::parameter_bytes,
                    "Bytes of the parameters of each kernel; empty where the driver cannot tell.");
   nb::class_<GpuClock>(module, "GpuClock", "A stream of the first GPU whose work is captured, replayed and timed.")

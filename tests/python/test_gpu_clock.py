@@ -1,5 +1,7 @@
 """The clock of `oprt bench` on a GPU, or on the virtual one: `pytest --backend nvidia`."""
 
+import os
+
 import numpy as np
 import operator_runtime as ort
 import pytest
@@ -88,3 +90,14 @@ def test_a_machine_measures_a_copy_and_a_point(monkeypatch):
     point = machine.point("relu", "relu/f32/1e3", d, bench)
     assert point.complaints == [] and point.kernel == "relu_contiguous" and point.bytes == 8000
     assert set(point.cold) == {"oprt", "copy memcpy", "copy oprt"} and point.host["oprt"] > 0
+
+
+def test_recorded_work_tells_its_kernels(clock, buffers):
+    """On the virtual GPU; elsewhere each library may have a runtime of its own, which knows its own kernels."""
+    prepared = relu(buffers)
+    graph = clock.record(lambda: [prepared.run(), clock.copy(buffers[2], buffers[1], 4 * COUNT)])
+    if "VGPU_STATUS" in os.environ:
+        (symbol,) = graph.kernels
+        assert "elementwise_contiguous" in symbol
+    else:
+        assert len(graph.kernels) <= 1

@@ -11,7 +11,7 @@
     <op>/<dtype>/threads      one thread against two and five
     <op>/all/kernels          was every kernel taken?
     <op>/all/sample           in place of all these, where a run takes long: one call of each kernel, dtype and layout,
-                              and that no kernel is left out
+                              and one of each CUDA kernel that these do not launch; that no kernel is left out
 
 pytest and `oprt test` run the same items. The name of one case is its item's and its own: relu/bf16/padded/07.
 """
@@ -22,11 +22,12 @@ import dataclasses
 import shlex
 import time
 import traceback
+from collections.abc import Callable
 
 import numpy as np
 
 from operator_runtime import OperatorRuntimeError, _native
-from operator_runtime.testing import call, check, errors, far, offsets, planted, rows, threads
+from operator_runtime.testing import call, check, errors, far, offsets, planted, rows, threads, variants
 from operator_runtime.testing.draw import Draw
 from operator_runtime.testing.layout import shows, telling_index
 from operator_runtime.testing.load import suites
@@ -296,13 +297,39 @@ def every_call(suite, item):
         yield dry[1], dry[2].call, lambda d=full[1], case=full[2]: (d, case.call, case.expect)
 
 
-def taken_kernels(suite, operator, item):
-    """Prepares every case of a dtype: yields (kernel, elements, layout, the function of every_call)."""
+@dataclasses.dataclass
+class Taken:
+    """What a call would run."""
+
+    kernel: str
+    launched: frozenset  # symbols of the CUDA kernels; empty where nobody asked
+    elements: int
+    what: str  # its layout, or more
+    test: Callable  # runs it; returns complaints
+
+
+def taken_kernels(suite, operator, item, launches=lambda prepared: ()):
+    """Prepares every case of a dtype."""
     for d, c, with_data in every_call(suite, item):
         live = call.build(suite, d, c, reference=False)
         with contextlib.suppress(call.NotHere):
             with operator.prepare(live.out_views(), live.in_views(), live.params) as prepared:
-                yield prepared.kernel, sum(placed.view.size for placed in live.all()), d.layout, with_data
+                launched = frozenset(launches(prepared))
+
+                def test(with_data=with_data):
+                    d, c, expect = with_data()
+                    return call.run(suite, operator, d, c, expect=expect)[0]
+
+                elements = sum(placed.view.size for placed in live.all())
+                yield Taken(prepared.kernel, launched, elements, d.layout, test)
+
+
+def taken_variants(suite, operator, dtype, launches):
+    """The same of calls that are made for CUDA kernels which no case launches."""
+    for find in (variants.sized, variants.batches) if suite.row else (variants.sized, variants.turned):
+        for elements, what, views, test in find(suite, operator, dtype):
+            with contextlib.suppress(call.NotHere), operator.prepare(*views) as prepared:
+                yield Taken(prepared.kernel, frozenset(launches(prepared)), elements, what, test)
 
 
 def left_out(suite, operator, taken):
@@ -321,29 +348,53 @@ def kernels(suite, operator, item):
 
     def test():
         each = (taken_kernels(suite, operator, dataclasses.replace(item, dtype=dtype)) for dtype in suite.dtypes)
-        return left_out(suite, operator, {kernel for some in each for kernel, *_ in some})
+        return left_out(suite, operator, {one.kernel for some in each for one in some})
 
     yield "taken", test
 
 
+def launches_on(backend):
+    """A function that gives the symbols of the CUDA kernels that a prepared call launches: a capture of it, which runs
+    nothing, tells.
+    """
+    if backend not in call.GPU_BACKENDS:
+        return lambda prepared: ()
+    clock = _native.GpuClock()
+    return lambda prepared: clock.record(prepared.launch).kernels
+
+
+def by_size(calls):
+    return sorted(calls, key=lambda one: one.elements)
+
+
+def of_middle_size(calls):
+    """Of each kernel and layout one call."""
+    groups = collections.defaultdict(list)
+    for one in by_size(calls):
+        groups[one.kernel, one.what].append(one)
+    return [group[len(group) // 2] for _, group in sorted(groups.items())]
+
+
 def sample(suite, operator, item):
-    """Of each kernel, dtype and layout the call of middle size."""
-    taken = set()
+    taken, launched, launches = set(), set(), launches_on(operator.backend)
+    count = collections.Counter()
+
+    def name_of(dtype, one):
+        name = f"{dtype} {one.kernel} {one.what}"
+        count[name] += 1
+        return name if count[name] == 1 else f"{name} {count[name]}"
+
     for dtype in suite.dtypes:
-        groups = collections.defaultdict(list)
-        for kernel, elements, layout, with_data in taken_kernels(
-            suite, operator, dataclasses.replace(item, dtype=dtype)
-        ):
-            taken.add(kernel)
-            groups[kernel, layout].append((elements, with_data))
-        for (kernel, layout), group in sorted(groups.items()):
-            _, with_data = sorted(group, key=lambda entry: entry[0])[len(group) // 2]
-
-            def test(with_data=with_data):
-                d, c, expect = with_data()
-                return call.run(suite, operator, d, c, expect=expect)[0]
-
-            yield f"{dtype} {kernel} {layout}", test
+        cases = list(taken_kernels(suite, operator, dataclasses.replace(item, dtype=dtype), launches))
+        taken |= {one.kernel for one in cases}
+        for one in of_middle_size(cases):
+            launched |= one.launched
+            yield name_of(dtype, one), one.test
+        more = taken_variants(suite, operator, dtype, launches) if operator.backend in call.GPU_BACKENDS else ()
+        for one in by_size([*cases, *more]):
+            if not one.launched <= launched:
+                launched |= one.launched
+                yield name_of(dtype, one), one.test
     yield "kernels", lambda: left_out(suite, operator, taken)
 
 

@@ -18,12 +18,17 @@ ALIGNMENT = 64  # bytes; a view without offset starts at a multiple
 
 def filled(count, dtype):
     """An aligned array of untouched memory: all bits set (a NaN), for integers a value that no case holds."""
+    array = unfilled(count, dtype)
+    array.view(np.uint8).fill(untouched_byte(array.dtype))
+    return array
+
+
+def unfilled(count, dtype):
+    """The same for calls that nobody runs: however large, it takes no memory before it is written."""
     dtype = NUMPY[dtype]
     raw = np.empty(count * dtype.itemsize + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
-    raw = raw[start : start + count * dtype.itemsize]
-    raw.fill(untouched_byte(dtype))
-    return raw.view(dtype)
+    return raw[start : start + count * dtype.itemsize].view(dtype)
 
 
 def untouched_byte(dtype):
