@@ -16,8 +16,8 @@
 namespace oprt {
 
 constexpr int kElementwiseThreads = 256;
-// Of small calls, up to so many pieces: the multiprocessors share them more evenly. In place of 256, bf16 of 512 KB each:
-// silu 1.40 us (1.47), gelu by tanh 1.67 (1.77); f32 from 64 MB on would be a fifth slower.
+// Of small calls, up to so many pieces: the multiprocessors share them more evenly. In place of 256, bf16 of 512 KB
+// each: silu 1.40 us (1.47), gelu by tanh 1.67 (1.77); f32 from 64 MB on would be a fifth slower.
 constexpr int kElementwiseFewThreads = 128;
 constexpr int64_t kElementwiseFew = int64_t{1} << 16;
 // Blocks that a multiprocessor must hold at once: all it can, with 32 registers a thread.
@@ -92,7 +92,8 @@ struct LoopPieces {
 // a thread reads no byte that another writes.
 template <bool kWhole, class To, class From, int kInputs, class U, class F>
 __global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
-    elementwise_rows(const __grid_constant__ LoopPieces<U, kInputs + 1> pieces, To* out, Sources<From, kInputs> in, F f) {
+    elementwise_rows(const __grid_constant__ LoopPieces<U, kInputs + 1> pieces, To* out, Sources<From, kInputs> in,
+                     F f) {
   begin_kernel();
   constexpr int kCount = kWidth<To>;
   U index = static_cast<U>(blockIdx.x) * blockDim.x + threadIdx.x;

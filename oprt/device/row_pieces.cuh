@@ -91,13 +91,11 @@ struct Held : Pieces<Held<T, kPieces, kPlain_>, kPieces, kPieceElements<T>> {
     for (uint4& word : words) asm volatile("" : "+r"(word.x), "+r"(word.y), "+r"(word.z), "+r"(word.w));
   }
   __device__ __forceinline__ void piece(int p, float (&values)[kCount]) const { unpack<T>(words[p], values); }
-  __device__ bool has(int p, int i) const {
-    return (at.rank + p * at.size) * kCount + (kPlain ? 0 : i) < at.length;
-  }
+  __device__ bool has(int p, int i) const { return (at.rank + p * at.size) * kCount + (kPlain ? 0 : i) < at.length; }
 };
 
-// In shared memory; of plain rows. No register waits for a load, so a multiprocessor has as many under way as its shared
-// memory holds: 97 to 100 % of a copy's speed from 128 MB on, where registers reached 92 to 95.
+// In shared memory; of plain rows. No register waits for a load, so a multiprocessor has as many under way as its
+// shared memory holds: 97 to 100 % of a copy's speed from 128 MB on, where registers reached 92 to 95.
 template <class T, int kPieces>
 struct HeldShared : Pieces<HeldShared<T, kPieces>, kPieces, kPieceElements<T>> {
   static constexpr bool kPlain = true, kSkips = true, kShared = true;
@@ -268,13 +266,12 @@ __device__ __forceinline__ void begin_shared_row(const RowPlan<T, Op>& plan, con
     for (int p = 0; p < H::kPieces; ++p) {
       int left;
       const int64_t at = part.template piece<H::kCount>(p, &left);
-      if (left > 0)
-        copy_word_async(&held.word(k * H::kPieces + p), part.data[RowPlan<T, Op>::kOutputs + k] + at);
+      if (left > 0) copy_word_async(&held.word(k * H::kPieces + p), part.data[RowPlan<T, Op>::kOutputs + k] + at);
     }
 }
 
-// Waits for what the thread has begun to load, which nobody else reads; of two inputs the rounded sum is in place of the
-// first.
+// Waits for what the thread has begun to load, which nobody else reads; of two inputs the rounded sum is in place of
+// the first.
 template <class T, class Op, class H>
 __device__ __forceinline__ void end_shared_row(H& held) {
   commit_copies();
@@ -472,8 +469,8 @@ __host__ __device__ bool weights_alike(const Op& op) {
 
 // The map of what a thread holds, by the whole row's statistics.
 template <class T, class Op, class H, class Part, class Group>
-__device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
-                                          uint4* row, const typename Op::Local& local, const typename Op::Stat& stat,
+__device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group, uint4* row,
+                                          const typename Op::Local& local, const typename Op::Stat& stat,
                                           const H& held) {
   constexpr int kCount = H::kCount, kWeights = Op::kWeights;
   const auto map = plan.op.map(local, stat);
@@ -499,8 +496,8 @@ __device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part
 
 // The second output of an Op with two inputs: their rounded sum.
 template <class T, class Op, class H, class Part, class Group>
-__device__ __forceinline__ void write_sum(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
-                                          uint4* row, const H& held) {
+__device__ __forceinline__ void write_sum(const RowPlan<T, Op>& plan, const Part& part, const Group& group, uint4* row,
+                                          const H& held) {
   if constexpr (Op::kInputs == 2)
     store_row<T, Op, H>(plan, part, group, row, 1,
                         [&](int p, int64_t, int, float(&y)[H::kCount]) { held.piece(p, y); });

@@ -77,12 +77,7 @@ inline RowShape row_shape(int64_t length, int64_t element_bytes, bool contiguous
   if (length <= int64_t{kRowLanes} * kRowElements) {
     const bool is_short = length <= int64_t{kRowLanes} * kShortElements;
     const int64_t lanes = is_short ? power_of_two_from(divide_up(length, kShortElements)) : kRowLanes;
-    return {RowPath::kWarp,
-            kWarpThreads,
-            static_cast<int>(lanes),
-            1,
-            length,
-            is_short ? kShortElements : kRowElements};
+    return {RowPath::kWarp, kWarpThreads, static_cast<int>(lanes), 1, length, is_short ? kShortElements : kRowElements};
   }
   constexpr int64_t kPart = int64_t{kRowElements} * kRowThreads;
   if (length <= kPart)
@@ -97,9 +92,9 @@ struct RowDevice {
   int64_t shared;
 };
 
-constexpr int kStaticShared = 1024;   // bytes of it that kernels have beside their rows, at most
-constexpr int kHeldBytes = 64 << 10;  // of a row, or its part in a block of a cluster; two inputs take them twice
-constexpr int kSplitBytes = 16 << 10; // of a part of longer rows
+constexpr int kStaticShared = 1024;    // bytes of it that kernels have beside their rows, at most
+constexpr int kHeldBytes = 64 << 10;   // of a row, or its part in a block of a cluster; two inputs take them twice
+constexpr int kSplitBytes = 16 << 10;  // of a part of longer rows
 
 // Rows that are held until they are mapped.
 //

@@ -42,15 +42,15 @@ constexpr int64_t kFewThreads = int64_t{1} << 17;
 //   kMapWarpBlocks    of kWarpThreads
 //
 // Few plain rows in registers have 128 registers, for their weights are there too, or 64 for 16 elements of a block.
-// Others 40: what is under way in shared memory counts (rmsnorm of 32,768 bf16 or 16,384 f32, with 8 pieces a thread: 64
-// registers 96 % of a copy's speed, 40 93; add_rmsnorm of 1024 bf16 in warps: 40 spill, 73 %). Where two inputs of a row
-// are 128 KB there is one block in any case.
+// Others 40: what is under way in shared memory counts (rmsnorm of 32,768 bf16 or 16,384 f32, with 8 pieces a thread:
+// 64 registers 96 % of a copy's speed, 40 93; add_rmsnorm of 1024 bf16 in warps: 40 spill, 73 %). Where two inputs of a
+// row are 128 KB there is one block in any case.
 constexpr int kRowBlocks = 2, kWarpBlocks = 4;
 template <class Op, class H>
-constexpr int kMapRowBlocks = H::kPlain && !H::kShared           ? (H::kPieces * H::kCount >= 32 ? 1 : kRowBlocks)
+constexpr int kMapRowBlocks = H::kPlain && !H::kShared         ? (H::kPieces * H::kCount >= 32 ? 1 : kRowBlocks)
                               : H::kPieces * Op::kInputs >= 16 ? 1
-                              : H::kPieces >= 8                  ? kRowBlocks
-                                                                 : 3;
+                              : H::kPieces >= 8                ? kRowBlocks
+                                                               : 3;
 template <class Op, class H>
 constexpr int kMapWarpBlocks = H::kPlain && !H::kShared ? kWarpBlocks
                                : !H::kPlain || Op::kInputs > 1 || (kRowsAtOnce<H> > 1 && Op::kWeights > 0)
@@ -126,9 +126,7 @@ __device__ __forceinline__ void map_by_same_weights(const RowPlan<T, Op>& plan, 
 template <class T, class Op, class Group, class H>
 __device__ __forceinline__ void map_shared_rows(const RowPlan<T, Op>& plan, Group& group) {
   constexpr int kRows = kRowsAtOnce<H>;
-  const auto part = [&](int r) {
-    return RowPart<T, Op, Group, true>(plan, group, int64_t{blockIdx.x} * kRows + r, 0);
-  };
+  const auto part = [&](int r) { return RowPart<T, Op, Group, true>(plan, group, int64_t{blockIdx.x} * kRows + r, 0); };
   H held[kRows];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) begin_shared_row(plan, part(r), shared_row<Op, H>(group, r), held[r]);
@@ -193,10 +191,12 @@ __global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<Op, H>)
 }
 
 // One row, a part of it in each block of a cluster. Half the threads with twice the elements each were 5 to 8 % slower,
-// twice the elements 2 to 9 % faster, but 40 % slower where there is one row. A ring of words, by which clusters that stay
-// load their next row meanwhile: from 20 % slower to 5 % faster.
+// twice the elements 2 to 9 % faster, but 40 % slower where there is one row. A ring of words, by which clusters that
+// stay load their next row meanwhile: from 20 % slower to 5 % faster.
 template <class T, class Op, class H>
-__global__ void __launch_bounds__(kRowThreads, H::kPieces * Op::kInputs >= 16 ? 1 : H::kShared ? 3 : kRowBlocks)
+__global__ void __launch_bounds__(kRowThreads, H::kPieces* Op::kInputs >= 16 ? 1
+                                               : H::kShared                  ? 3
+                                                                             : kRowBlocks)
     map_cluster_row(const __grid_constant__ RowPlan<T, Op> plan) {
   begin_kernel();
   __shared__ typename Op::Stat of_blocks[kMaxClusterBlocks];
@@ -345,6 +345,8 @@ template <class T, int kElements>
 using InShared = HeldShared<T, kElements / kPieceElements<T>>;
 template <class T, int kElements>
 using Loose = Held<T, kElements / kPieceElements<T>, false>;
+template <class T, class Op>
+constexpr int kLeastElements = sizeof(T) == 2 ? Op::Stat::kLeast16 : 16;  // of a thread of a block, see map_shape
 
 // Plain rows in registers, with their weights.
 template <class T, class Op>
@@ -358,7 +360,7 @@ Status map_in_registers(const char* name, const RowShape& shape, const RowPlan<T
   }
   const LaunchShape grid = {plan.count, shape.threads};
   if (shape.elements == 32) return launch<map_block_rows<T, Op, InRegisters<T, 32>>>(name, call, grid, plan);
-  return launch<map_block_rows<T, Op, InRegisters<T, 16>>>(name, call, grid, plan);
+  return launch<map_block_rows<T, Op, InRegisters<T, kLeastElements<T, Op>>>>(name, call, grid, plan);
 }
 
 // Rows by way of shared memory: How is InShared or Loose.
@@ -391,7 +393,7 @@ Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, O
   if constexpr (sizeof(T) == 2)
     if (shape.elements == 64) return block_rows(How<T, 64>{});
   if (shape.elements == 32) return block_rows(How<T, 32>{});
-  return block_rows(How<T, 16>{});
+  return block_rows(How<T, kLeastElements<T, Op>>{});
 }
 
 // Rows of the warp, block and cluster paths. At create every kernel that a call may take is loaded.

@@ -15,8 +15,6 @@ LEFT_OUT = {  # what a kernel's name matches, and why no small call on the virtu
     r"::Turn<[^,]+, (int|long), unsigned long>": WIDE,
     r"::matmul_finish<": "it follows a product by cuBLASLt, which is not there: `./dev gpu test`",
     r"::matmul_tiled<oprt::b?f16,": "16 bits go to tensor cores, which every device of the virtual GPU has",
-    r"::map_block_rows<oprt::b?f16, .*::Layernorm, oprt::Held(Shared)?<oprt::b?f16, 2\b":
-        "layernorm's threads hold 32 elements of 16 bits at least, and these 16",
 }  # fmt: skip
 
 
