@@ -85,7 +85,7 @@ def start_up():
 
 
 def main():
-    os.environ["OMP_WAIT_POLICY"] = "passive"
+    os.environ |= {"OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1"}  # numpy's threads wait busily
     print(f"{'':28} {'no checks':^22}   {'all checks':^22}")
     print(f"{f'{SHAPE[0]} x {SHAPE[1]}':28} {'million/s':>11} {'ms a call':>10}   {'million/s':>11} {'ms a call':>10}")
     sums = [0.0, 0.0, 0.0]

@@ -59,6 +59,30 @@ VGPU_INLINE int elements_of(const Decoded& d) {
 }
 constexpr int kMostElements = 8;
 
+// Each lane's four elements, beside each other in memory, and the registers that they are. The compiler makes it shuffles
+// of vectors, as soon as it knows that nothing overlaps.
+template <class T, class R>
+void lanes_apart(const T* __restrict in, R* __restrict a, R* __restrict b, R* __restrict c, R* __restrict d) {
+#pragma GCC ivdep
+  for (int l = 0; l < kLanes; ++l) {
+    a[l] = static_cast<R>(in[4 * l]);
+    b[l] = static_cast<R>(in[4 * l + 1]);
+    c[l] = static_cast<R>(in[4 * l + 2]);
+    d[l] = static_cast<R>(in[4 * l + 3]);
+  }
+}
+template <class T, class R>
+void lanes_together(T* __restrict out, const R* __restrict a, const R* __restrict b, const R* __restrict c,
+                    const R* __restrict d) {
+#pragma GCC ivdep
+  for (int l = 0; l < kLanes; ++l) {
+    out[4 * l] = static_cast<T>(a[l]);
+    out[4 * l + 1] = static_cast<T>(b[l]);
+    out[4 * l + 2] = static_cast<T>(c[l]);
+    out[4 * l + 3] = static_cast<T>(d[l]);
+  }
+}
+
 template <class T, class R, int kCount>
 const Decoded* load_vector(Warp& w, const Decoded& d, Mask lanes) {
   const int count = elements_of<kCount>(d);
@@ -68,9 +92,12 @@ const Decoded* load_vector(Warp& w, const Decoded& d, Mask lanes) {
   if (const Even even = evenly<true>(w, d, lanes, sizeof(T) * static_cast<uint32_t>(count)); even.first) {
     const T* in = reinterpret_cast<const T*>(even.first);
     if (even.stride) {
-      for (int l = 0; l < kLanes; ++l)
+      if constexpr (kCount == 4)
+        lanes_apart(in, out[0], out[1], out[2], out[3]);
+      else
+        for (int l = 0; l < kLanes; ++l)
 #pragma GCC unroll 4
-        for (int i = 0; i < count; ++i) out[i][l] = static_cast<R>(in[count * l + i]);
+          for (int i = 0; i < count; ++i) out[i][l] = static_cast<R>(in[count * l + i]);
     } else {
       for (int i = 0; i < count; ++i) {
         const R value = static_cast<R>(in[i]);
@@ -95,9 +122,12 @@ const Decoded* store_vector(Warp& w, const Decoded& d, Mask lanes) {
   for (int i = 0; i < count; ++i) in[i] = w.lanes<R>(d.site->refs[static_cast<size_t>(i)]);
   if (const Even even = evenly<false>(w, d, lanes, sizeof(T) * static_cast<uint32_t>(count)); even.first) {
     T* out = reinterpret_cast<T*>(even.first);
-    for (int l = 0; l < kLanes; ++l)
+    if constexpr (kCount == 4)
+      lanes_together(out, in[0], in[1], in[2], in[3]);
+    else
+      for (int l = 0; l < kLanes; ++l)
 #pragma GCC unroll 4
-      for (int i = 0; i < count; ++i) out[count * l + i] = static_cast<T>(in[i][l]);
+        for (int i = 0; i < count; ++i) out[count * l + i] = static_cast<T>(in[i][l]);
     return &d + 1;
   }
   uint64_t address[kLanes];
