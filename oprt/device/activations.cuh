@@ -50,7 +50,7 @@ __device__ __forceinline__ float over_one_plus_exp(float x, float z) {
   if constexpr (sizeof(T) == 2) return x * reciprocal_fast(1.0f + exponential<T>(z));  // NaN for -inf, as it must be
   const float e = expf(-fabsf(z)), over = z > 0.0f ? x * e : x, under = 1.0f + e;
   const float r = reciprocal_fast(under), q = over * r;
-  return fabsf(q) < INFINITY ? fmaf(fmaf(-q, under, over), r, q) : q;
+  return fabsf(q) < INFINITY ? fmaf(fmaf(q, under, -over), -r, q) : q;  // so written, -0 stays -0
 }
 
 template <class T>

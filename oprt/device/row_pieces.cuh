@@ -308,40 +308,47 @@ __device__ __forceinline__ uint4 piece_of_words(const uint4* words, int piece, i
   return out[0];
 }
 
-// Loads a loose row by way of shared memory. All threads of the row call it.
-template <class T, class Op, class Part, class Group, class H>
+// Loads a loose row by way of shared memory, kBatch pieces of a thread at a time. All threads of the row call it.
+template <int kBatch, class T, class Op, class Part, class Group, class H>
 __device__ __forceinline__ void load_loose_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
                                                uint4* row, H& held) {
   constexpr int kCount = H::kCount, kAtOnce = inputs_at_once<H>(Op::kInputs);
   held.at = held_at(part);
+  const int apart = row_words<H>(1, part.size);
 #pragma unroll
-  for (int from = 0; from < Op::kInputs; from += kAtOnce) {
-    const T* const* data = part.data + RowPlan<T, Op>::kOutputs + from;
-    const int apart = row_words<H>(1, part.size);
-    if (from > 0) group.sync();  // the input before has been read
+  for (int input = 0; input < Op::kInputs; input += kAtOnce)
 #pragma unroll
-    for (int k = 0; k < kAtOnce; ++k) begin_words<H::kPieces>(data[k] + part.begin, held.at, row + k * apart);
-    commit_copies();
-    wait_for_copies<0>();
-    group.sync();  // all words are there
+    for (int first = 0; first < H::kPieces; first += kBatch) {
+      const T* from[kAtOnce];
+      const int before = first * part.size * kCount, most = kBatch * part.size * kCount;  // elements
 #pragma unroll
-    for (int p = 0; p < H::kPieces; ++p) {
-      const int piece = part.rank + p * part.size, left = held.at.length - piece * kCount;
-      if (left <= 0) continue;
+      for (int k = 0; k < kAtOnce; ++k) from[k] = part.data[RowPlan<T, Op>::kOutputs + input + k] + part.begin + before;
+      if (input + first > 0) group.sync();  // what lay here has been read
+      const HeldAt here = {held.at.rank, held.at.size, min(held.at.length - before, most)};
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) {
-        const uint4 words = piece_of_words<T>(row + k * apart, piece, skew_of(data[k] + part.begin), left);
-        held.words[p] = from + k == 0 ? words : sum_words<T>(held.words[p], words);
+      for (int k = 0; k < kAtOnce; ++k) begin_words<kBatch>(from[k], here, row + k * apart);
+      commit_copies();
+      wait_for_copies<0>();
+      group.sync();  // all words are there
+#pragma unroll
+      for (int p = 0; p < kBatch && first + p < H::kPieces; ++p) {
+        const int piece = here.rank + p * here.size, left = here.length - piece * kCount;
+        if (left <= 0) continue;
+        uint4& word = held.words[first + p];
+#pragma unroll
+        for (int k = 0; k < kAtOnce; ++k) {
+          const uint4 words = piece_of_words<T>(row + k * apart, piece, skew_of(from[k]), left);
+          word = input + k == 0 ? words : sum_words<T>(word, words);
+        }
+        if (input + kAtOnce < Op::kInputs || left >= kCount) continue;
+        float x[kCount];  // the row's last
+        unpack<T>(word, x);
+#pragma unroll
+        for (int i = 0; i < kCount; ++i)
+          if (i >= left) x[i] = Op::kMissing;
+        word = pack<T>(x);
       }
-      if (from + kAtOnce < Op::kInputs || left >= kCount) continue;
-      float x[kCount];  // the row's last
-      unpack<T>(held.words[p], x);
-#pragma unroll
-      for (int i = 0; i < kCount; ++i)
-        if (i >= left) x[i] = Op::kMissing;
-      held.words[p] = pack<T>(x);
     }
-  }
 }
 
 // Writes operand k from `piece(p, at, present, y)`, which fills a piece. Of loose rows that are not at 16 bytes the

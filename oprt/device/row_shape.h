@@ -22,7 +22,7 @@ namespace oprt {
 //   split_columns           more                  parts of up to 512                  twice
 enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kClusterColumns, kSplitColumns };
 
-constexpr int kRowElements = 32;      // that a thread keeps in registers, at most: no chain of additions is longer
+constexpr int kRowElements = 32;      // of a thread, but for map_shape's 64; no chain of additions is longer
 constexpr int kShortElements = 8;     // the same where 32 lanes of it hold the row: less to unroll for short rows
 constexpr int kRowThreads = 512;      // of a block, at most
 constexpr int kWarpThreads = 128;     // of a block of the warp path
@@ -92,7 +92,7 @@ struct RowDevice {
   int64_t shared;
 };
 
-constexpr int kStaticShared = 1024;    // bytes of it that kernels have beside their rows, at most
+constexpr int kStaticShared = 1024;    // bytes of it that maps' kernels have beside their rows, at most
 constexpr int kHeldBytes = 64 << 10;   // of a row, or its part in a block of a cluster; two inputs take them twice
 constexpr int kSplitBytes = 16 << 10;  // of a part of longer rows
 
@@ -104,12 +104,12 @@ constexpr int kSplitBytes = 16 << 10;  // of a part of longer rows
 //   cluster   up to 131,072 elements                       32, of parts of up to 16,384
 //   split     more                                         16 of 16 bits, 8 of f32
 //
-// Devices that have less shared memory than these take split rows instead. A thread's elements are few where loads must
-// be many and the row's threads not too many for one block; least16 says where statistics that take many instructions a
-// thread ask for more of 16 bits. Shares of a copy's speed, 512 MB and more, H200: rmsnorm, bf16 of 4096 with 16
-// elements 0.98, with 32 0.97; of 8192 0.98, 0.97; of 32,768 with 64 elements 0.96, as a cluster of two 0.90; f32 of
-// 1024 as two warps 1.00, as one 0.96; of 4096 with 16 elements 0.98, with 32 0.95. layernorm, bf16 of 4096 with 16
-// elements 0.70, with 32 0.99.
+// Where a device's shared memory does not hold two inputs of a block's rows, the next path takes them. A thread's
+// elements are few where loads must be many and the row's threads not too many for one block; least16 says where
+// statistics that take many instructions a thread ask for more of 16 bits. Shares of a copy's speed, 512 MB and more,
+// H200: rmsnorm, bf16 of 4096 with 16 elements 0.98, with 32 0.97; of 8192 0.98, 0.97; of 32,768 with 64 elements 0.96,
+// as a cluster of two 0.90; f32 of 1024 as two warps 1.00, as one 0.96; of 4096 with 16 elements 0.98, with 32 0.95.
+// layernorm, bf16 of 4096 with 16 elements 0.70, with 32 0.99.
 inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous, const RowDevice& device,
                           int least16 = 16) {
   if (!contiguous) return row_shape(length, element_bytes, contiguous, device.clusters);
@@ -119,15 +119,16 @@ inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous
     return {RowPath::kWarp, kWarpThreads, static_cast<int>(lanes), 1, length, static_cast<int>(elements)};
   }
   constexpr int64_t kPart = int64_t{kRowElements} * kRowThreads;
-  const int64_t most = std::min<int64_t>(kHeldBytes, (device.shared - kStaticShared) / 2);
-  if (length * element_bytes <= most) {
-    const int64_t few = element_bytes == 2 ? 4096 : 8192;
-    const int least = element_bytes == 2 ? least16 : 16;
-    const int elements = length <= few ? least : length <= kPart ? 32 : 64;
-    const int64_t threads = std::max<int64_t>(64, power_of_two_from(divide_up(length, elements)));
+  const auto fits = [&](int64_t elements) {  // of two inputs, which may lie in a word more each
+    return 2 * (elements * element_bytes + kPieceBytes) + kStaticShared <= device.shared;
+  };
+  const int64_t few = element_bytes == 2 ? 4096 : 8192;
+  const int least = element_bytes == 2 ? least16 : 16;
+  const int elements = length <= few ? least : length <= kPart ? 32 : 64;
+  const int64_t threads = std::max<int64_t>(64, power_of_two_from(divide_up(length, elements)));
+  if (length * element_bytes <= kHeldBytes && fits(threads * elements))
     return {RowPath::kBlock, static_cast<int>(threads), 1, 1, length, elements};
-  }
-  if (device.clusters && kPart * element_bytes <= most && length <= kPart * kRowClusterBlocks) {
+  if (device.clusters && fits(kPart) && length <= kPart * kRowClusterBlocks) {
     const int64_t blocks = power_of_two_from(divide_up(length, kPart));
     return {RowPath::kCluster, kRowThreads, 1, blocks, part_of(length, blocks, element_bytes), kRowElements};
   }

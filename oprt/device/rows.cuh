@@ -15,8 +15,8 @@
 //   map(local, stat)          a functor (x, weights) -> y, from the whole row's Stat; for the thread's own pieces alone
 //                             where there are no weights
 //
-// All of a group call local and gather. In place is safe: a row's threads write to it when all of it has been read. How
-// pieces are loaded and stored is device/row_pieces.cuh.
+// All of a group call local and gather. In place is safe: a row's threads (a part's, where it has some) write to it
+// when all of it has been read. How pieces are loaded and stored is device/row_pieces.cuh.
 #pragma once
 
 #include "oprt/device/columns.cuh"
@@ -42,9 +42,9 @@ constexpr int64_t kFewThreads = int64_t{1} << 17;
 //   kMapWarpBlocks    of kWarpThreads
 //
 // Few plain rows in registers have 128 registers, for their weights are there too, or 64 for 16 elements of a block.
-// Others 40: what is under way in shared memory counts (rmsnorm of 32,768 bf16 or 16,384 f32, with 8 pieces a thread:
-// 64 registers 96 % of a copy's speed, 40 93; add_rmsnorm of 1024 bf16 in warps: 40 spill, 73 %). Where two inputs of a
-// row are 128 KB there is one block in any case.
+// Others have 40, for what is under way in shared memory counts, but 64 where those spill: 8 pieces of a block's thread
+// (rmsnorm of 32,768 bf16: 96 % of a copy's speed, with 40 93), and in warps loose rows, two inputs (add_rmsnorm of
+// 1024 bf16: 73 with 40), or four rows' weights. Where two inputs of a row are 128 KB there is one block in any case.
 constexpr int kRowBlocks = 2, kWarpBlocks = 4;
 template <class Op, class H>
 constexpr int kMapRowBlocks = H::kPlain && !H::kShared         ? (H::kPieces * H::kCount >= 32 ? 1 : kRowBlocks)
@@ -74,14 +74,18 @@ struct GroupMaker {
 
 // ---- kernels: blockIdx.x -> rows (and part of a row), see RowShape ----
 
-// Loads a row into registers, a loose one by way of its shared memory.
+// Loads a row into registers, a loose one by way of its shared memory, so many pieces of each thread at a time: 32 KB
+// of a block.
+constexpr int kPiecesAtOnce = 4;
+template <class H>
+constexpr int kHeldAtOnce = H::kPieces < kPiecesAtOnce ? H::kPieces : kPiecesAtOnce;
 template <class T, class Op, class Part, class Group, class H>
 __device__ __forceinline__ void load_held_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
                                               H& held) {
   if constexpr (H::kPlain)
     load_row(plan, part, held);
   else
-    load_loose_row(plan, part, group, shared_row<Op, H>(group, 0), held);
+    load_loose_row<kHeldAtOnce<H>>(plan, part, group, shared_row<Op, H>(group, 0), held);
 }
 
 // What is left to do of a row that is held.
@@ -100,7 +104,7 @@ __device__ __forceinline__ void map_loose_row(const RowPlan<T, Op>& plan, Group&
   const RowPart<T, Op, Group, false> part(plan, group, blockIdx.x, 0);
   uint4* const row = shared_row<Op, H>(group, 0);
   H held;
-  load_loose_row(plan, part, group, row, held);
+  load_loose_row<H::kPieces>(plan, part, group, row, held);
   map_held_row(plan, part, group, row, held);
 }
 
@@ -192,7 +196,7 @@ __global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<Op, H>)
 
 // One row, a part of it in each block of a cluster. Half the threads with twice the elements each were 5 to 8 % slower,
 // twice the elements 2 to 9 % faster, but 40 % slower where there is one row. A ring of words, by which clusters that
-// stay load their next row meanwhile: from 20 % slower to 5 % faster.
+// stay load their next row meanwhile: from 20 % slower to 8 % faster.
 template <class T, class Op, class H>
 __global__ void __launch_bounds__(kRowThreads, H::kPieces* Op::kInputs >= 16 ? 1
                                                : H::kShared                  ? 3
@@ -212,7 +216,7 @@ __global__ void __launch_bounds__(kRowThreads, H::kPieces* Op::kInputs >= 16 ? 1
     begin_shared_row(plan, part, words, held);
     end_shared_row<T, Op>(held);
   } else {
-    load_loose_row(plan, part, group, words, held);
+    load_loose_row<H::kPieces>(plan, part, group, words, held);
   }
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto own = plan.op.gather(local, held, group, static_cast<float>(part.length));
@@ -264,7 +268,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, rows_block, static_cast<int64_t>(part_index));
   uint4* const words = shared_row<Op, H>(group, 0);
   H held;
-  load_loose_row(plan, part, group, words, held);
+  load_loose_row<H::kPieces>(plan, part, group, words, held);
   const int64_t row = rows_block * group.rows() + group.row();
   const auto stat = whole_stat(plan, stats, part.active ? row : 0, group);
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));

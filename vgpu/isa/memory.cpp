@@ -59,8 +59,8 @@ VGPU_INLINE int elements_of(const Decoded& d) {
 }
 constexpr int kMostElements = 8;
 
-// Each lane's four elements, beside each other in memory, and the registers that they are. The compiler makes it shuffles
-// of vectors, as soon as it knows that nothing overlaps.
+// Each lane's four elements, beside each other in memory, and the registers that they are. The compiler makes it
+// shuffles of vectors, as soon as it knows that nothing overlaps.
 template <class T, class R>
 void lanes_apart(const T* __restrict in, R* __restrict a, R* __restrict b, R* __restrict c, R* __restrict d) {
 #pragma GCC ivdep

@@ -35,6 +35,7 @@ using LongRow = Held<T, kRowElements / kPieceElements<T>, kPlain>;
 // Whole rows, kRows of them a thread.
 template <class T, class H, int kRows = 1, class Group>
 __device__ void sum_whole_rows(const SumPlan<T>& plan, Group& group) {
+  static_assert(H::kPlain || kRows == 1);  // loose rows share their memory
   using Part = RowPart<T, RowSum, Group, H::kPlain>;
   H held[kRows];
 #pragma unroll
@@ -65,8 +66,8 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_block_rows(const 
 
 constexpr int kMaxLongParts = kLanes;
 
-// A row's parts, one after the other in one block. A part is loaded while the one before is
-// added; of plain rows warps do not wait for each other between parts.
+// A row's parts, one after the other in one block. Of plain rows a part is loaded while the one before is added, and
+// warps do not wait for each other between them.
 template <class T, class H>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_long_row(const __grid_constant__ SumPlan<T> plan) {
   begin_kernel();

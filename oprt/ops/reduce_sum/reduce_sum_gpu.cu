@@ -46,16 +46,17 @@ Rows out_first(const ReduceSumPlan& plan) {
   return rows;
 }
 
-// Blocks of `rows` rows, or of parts of one, by `sharing` threads each; loose ones lie in shared memory.
+// Blocks of so many groups of threads that share a row; loose rows take shared memory.
 template <class H>
-LaunchShape sum_grid(int64_t blocks, int threads, int rows, int sharing) {
-  return {blocks, threads, 1, H::kPlain ? 0 : rows * row_words<H>(1, sharing) * kPieceBytes};
+LaunchShape sum_grid(int64_t blocks, int threads, int groups) {
+  const int words = groups > 1 ? groups * row_words<H>(1, threads / groups) : kHeldAtOnce<H> * threads + 1;
+  return {blocks, threads, 1, H::kPlain ? 0 : words * kPieceBytes};
 }
 
 template <class T, class H, int kRows>
 Status sum_lanes(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
   const int groups = s.threads / s.lanes;
-  const LaunchShape grid = sum_grid<H>(blocks_for(plan.count, groups * kRows), s.threads, groups, s.lanes);
+  const LaunchShape grid = sum_grid<H>(blocks_for(plan.count, groups * kRows), s.threads, groups);
   return launch<sum_warp_rows<T, H, kRows>>(kName, call, grid, plan, s.lanes);
 }
 
@@ -77,11 +78,11 @@ Status sum_warps(const RowShape& s, const SumPlan<T>& plan, const Call& call) {
 template <bool kPlain, class T>
 Status sum_contiguous_rows(SumPath path, const RowShape& s, const SumPlan<T>& plan, SumStat* stats, const Call& call) {
   using H = LongRow<T, kPlain>;
-  const LaunchShape rows = sum_grid<H>(plan.count, s.threads, 1, s.threads);
+  const LaunchShape rows = sum_grid<H>(plan.count, s.threads, 1);
   if (path == SumPath::kWarpRows) return sum_warps<kPlain>(s, plan, call);
   if (path == SumPath::kBlockRow) return launch<sum_block_rows<T, H>>(kName, call, rows, plan);
   if (path == SumPath::kLongRow) return launch<sum_long_row<T, H>>(kName, call, rows, plan);
-  const LaunchShape parts = sum_grid<H>(plan.count * s.parts, s.threads, 1, s.threads);
+  const LaunchShape parts = sum_grid<H>(plan.count * s.parts, s.threads, 1);
   OPRT_TRY((launch<row_part_stats<T, RowSum, Block, H>>(kName, call, parts, plan, stats)));
   const int64_t threads = std::min<int64_t>(kRowThreads, std::max<int64_t>(kLanes, power_of_two_from(s.parts)));
   return launch<sum_row_parts<T>>(kName, call, {plan.count, static_cast<int>(threads)}, plan, stats);
