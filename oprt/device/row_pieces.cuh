@@ -466,14 +466,6 @@ __device__ __forceinline__ void write_plain_row(const RowPlan<T, Op>& plan, cons
   }
 }
 
-// Whether weights are all there, and of the same type.
-template <class Op>
-__host__ __device__ bool weights_alike(const Op& op) {
-  bool alike = true;
-  for (const RowWeight& weight : op.weights) alike = alike && weight.data && weight.is_f32 == op.weights[0].is_f32;
-  return alike;
-}
-
 // The map of what a thread holds, by the whole row's statistics.
 template <class T, class Op, class H, class Part, class Group>
 __device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group, uint4* row,

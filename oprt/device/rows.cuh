@@ -12,8 +12,7 @@
 //   local(held, group, count)            Local of the `count` elements of the group's lanes of one warp
 //   gather(local, held, group, length)   Stat of the group's part
 //   combine(low, high)        Stat of two parts
-//   map(local, stat)          a functor (x, weights) -> y, from the whole row's Stat; for the thread's own pieces alone
-//                             where there are no weights
+//   map(local, stat)          a functor (x, weights) -> y for the thread's own pieces, from the whole row's Stat
 //
 // All of a group call local and gather. In place is safe: a row's threads (a part's, where it has some) write to it
 // when all of it has been read. How pieces are loaded and stored is device/row_pieces.cuh.
@@ -33,7 +32,7 @@ constexpr int kRowsAtOnce = H::kShared && H::kPieces * H::kCount == kShortElemen
 
 // Threads up to which plain rows are held in registers: the GPU has them all at once, and a call takes as long as its
 // longest chain of latencies, which shared memory would lengthen (rmsnorm, 256 rows of 4096, bf16: 3.1 us to 2.85; 4096
-// rows of 768, bf16 5.5 us to 4.9, f32 9.7 to 8.2).
+// rows of 768, bf16 5.5 us to 4.9, f32 9.5 to 8.4).
 constexpr int64_t kFewThreads = int64_t{1} << 17;
 
 // Blocks that a multiprocessor must hold at once: what bounds the registers of a thread.
@@ -108,6 +107,18 @@ __device__ __forceinline__ void map_loose_row(const RowPlan<T, Op>& plan, Group&
   map_held_row(plan, part, group, row, held);
 }
 
+// What is left to do of a plain row whose weights, of type G, are there too.
+template <class G, class T, class Op, class Part, class Group, class H>
+__device__ __forceinline__ void map_by_weights(const RowPlan<T, Op>& plan, const Part& part, Group& group,
+                                               const H& held,
+                                               const WeightWords<G, Op, H::kCount, H::kPieces>& weights) {
+  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
+  const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
+  write_sum(plan, part, group, nullptr, held);
+  if constexpr (H::kShared) held.begin_pass();
+  write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(local, stat), 0, weights);
+}
+
 // What is left to do of short rows: a thread's weights, of type G, are the same for all, and loaded meanwhile.
 template <class G, class T, class Op, class Group, class RowPartOf, class H, int kRows>
 __device__ __forceinline__ void map_by_same_weights(const RowPlan<T, Op>& plan, Group& group, const RowPartOf& part_of,
@@ -118,11 +129,7 @@ __device__ __forceinline__ void map_by_same_weights(const RowPlan<T, Op>& plan, 
   for (int r = 0; r < kRows; ++r) {
     const auto part = part_of(r);
     end_shared_row<T, Op>(held[r]);
-    const auto local = plan.op.local(held[r], group, part.template of_lanes<H>(group.lanes()));
-    const auto stat = plan.op.gather(local, held[r], group, static_cast<float>(part.length));
-    write_sum(plan, part, group, nullptr, held[r]);
-    held[r].begin_pass();
-    write_plain_pieces<G, H::kPieces>(plan, part, held[r], plan.op.map(local, stat), 0, weights);
+    map_by_weights<G>(plan, part, group, held[r], weights);
   }
 }
 
@@ -156,10 +163,7 @@ __device__ __forceinline__ void map_row_and_weights(const RowPlan<T, Op>& plan, 
   load_row(plan, part, held);
   WeightWords<G, Op, H::kCount, H::kPieces> weights;
   weights.load(plan, part, 0);
-  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
-  const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
-  write_sum(plan, part, group, nullptr, held);
-  write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(local, stat), 0, weights);
+  map_by_weights<G>(plan, part, group, held, weights);
 }
 template <class T, class Op, class Group, class H>
 __device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& group) {
@@ -336,10 +340,9 @@ bool is_plain(const RowPlan<T, Op>& plan, int operands) {
   bool plain = plan.rows.rank <= 1 && plan.length % kPieceElements<T> == 0;
   for (int k = RowPlan<T, Op>::kOperands - operands; k < RowPlan<T, Op>::kOperands; ++k)
     plain = plain && plan.aligned[k];
-  if constexpr (Op::kWeights > 0) {
-    plain = plain && weights_alike(plan.op);
-    for (const RowWeight& weight : plan.op.weights) plain = plain && weight.aligned;
-  }
+  if constexpr (Op::kWeights > 0)
+    for (const RowWeight& weight : plan.op.weights)
+      plain = plain && weight.data && weight.aligned && weight.is_f32 == plan.op.weights[0].is_f32;
   return plain;
 }
 
