@@ -9,13 +9,18 @@
 
 namespace oprt {
 
+// Where a generic address of shared memory lies in it, as ldmatrix and cp.async take it.
+__device__ __forceinline__ unsigned shared_address(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+
 // A word of kBytes (16, or 4): its first `present` bytes as they lie at `from`, the rest zero. Both at a multiple of
 // kBytes; nothing is read where none are present.
 template <int kBytes>
 __device__ __forceinline__ void copy_async(void* shared, const void* from, int present) {
   static_assert(kBytes == 4 || kBytes == 16);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  const unsigned to = shared_address(shared);
   if constexpr (kBytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(present) : "memory");
   else
@@ -33,7 +38,7 @@ __device__ __forceinline__ void copy_async(void* shared, const void* from, int p
 // The same of 16 bytes that are all there.
 __device__ __forceinline__ void copy_word_async(void* shared, const void* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  const unsigned to = shared_address(shared);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 #else
   *static_cast<uint4*>(shared) = *static_cast<const uint4*>(from);

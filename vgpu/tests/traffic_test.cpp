@@ -84,6 +84,9 @@ const std::map<std::string, double> kOtherWavefronts = {
 constexpr double kLanesDeviation = 0.25;
 
 TEST(Traffic, IsWhatHardwareCounts) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "its program would have to preload the sanitizer";
+#endif
   if (!VGPU_HAS_NVCC) GTEST_SKIP() << "no nvcc to make the kernels";
   const Rows hardware = measured(), ours = counted();
   ASSERT_EQ(hardware.size(), 30u);

@@ -58,6 +58,17 @@ Status launch_tiles(const MatmulPlan& p, const Call& call) {
                          matrices<T>(p, call, Tile::kRows, Tile::kColumns));
 }
 
+// f of the flags as types.
+template <class F>
+Status with_flags(const F& f) {
+  return f();
+}
+template <class F, class... Flags>
+Status with_flags(const F& f, bool flag, Flags... more) {
+  const auto with = [&](auto first) { return with_flags([&](auto... rest) { return f(first, rest...); }, more...); };
+  return flag ? with(std::true_type()) : with(std::false_type());
+}
+
 Status run_naive(const MatmulPlan& p, const Call& call) {
   return with_float(p.dtype, [&](auto t) {
     using T = decltype(t);
@@ -87,39 +98,44 @@ Status run_tiled(const MatmulPlan& p, const Call& call) {
   });
 }
 
-// TFLOP/s on an H200, bf16, where cuBLAS, by wgmma, reaches 797 at 4096^3, 362 at 1024^3, 42 at 16 x 4096 x 4096:
-//   4096^3             128 x 128, depth 64, warps of 64 x 64, 3 stages     306
-//                      the same, warps of 64 x 32                          294
-//                      the same, depth 32, 3 or 4 stages                   267
-//                      128 x 256, depth 32, 5 stages                       270
-//   1024^3             64 x 64, depth 64, warps of 32 x 32, 4 stages       140; 6 stages 139
-//                      128 x 128                                            77
-//   16 x 4096 x 4096   16 x 32, depth 256, warps of 16 x 16, 4 stages       36.4
-//                      the same, depth 128, 5 or 8 stages                   32
-//                      64 x 64                                              14
-// Fragments loaded a step ahead by hand: 277 with depth 32, 270 with depth 64, 300 with 128 x 256.
+// TFLOP/s on an H200, bf16, where cuBLAS, by wgmma, reaches 786 at 4096^3, 362 at 1024^3, 42 at 16 x 4096 x 4096:
+//   4096^3             128 x 128, depth 64, warps of 64 x 64, 3 stages     447, not aligned 97
+//                      128 x 256, depth 32, warps of 64 x 64, 4 stages     444, and 235 in place of 335 at 2048^3
+//   1024^3             64 x 64, depth 128, warps of 32 x 32, 3 stages      184; 2 stages 144
+//                      the same, depth 64, 4 stages                        131
+//                      128 x 64, depth 64, warps of 64 x 32, 4 stages      105
+//   16 x 4096 x 4096   16 x 64, depth 128, warps of 16 x 16, 6 stages       50
+//                      16 x 32, depth 128, 8 stages                         45
+//                      16 x 32, depth 256, 4 stages                         39
+// Of a prototype without edges at 4096^3: 462; fragments not read a step ahead 428; b's words not neighbours (2 moves a
+// product) and addresses computed for every fragment 340; products of the same fragments, nothing read 540.
+// Words that are not aligned go through registers: small products take 5.7 us with half the depth, 8.2 without.
 using LargeTensorTile = TensorTile<128, 128, 64, 64, 64, 3>;
-using SmallTensorTile = TensorTile<64, 64, 64, 32, 32, 4>;
-using ThinTensorTile = TensorTile<16, 32, 256, 16, 16, 4>;
+template <bool kAligned>
+using SmallTensorTile = TensorTile<64, 64, kAligned ? 128 : 64, 32, 32, kAligned ? 3 : 4>;
+using ThinTensorTile = TensorTile<16, 64, 128, 16, 16, 6>;
 
-// The way that shared memory keeps a factor: steps innermost, except where lines lie side by side.
-template <class T, class Tile>
+template <class T>
 Status run_tensor_tiles(const MatmulPlan& p, const Call& call) {
+  // The way that shared memory keeps a factor: steps innermost, except where lines lie side by side.
   const bool a_steps = p.a.row != 1 || p.a.column == 1, b_steps = p.b.column != 1 || p.b.row == 1;
-  if (a_steps && b_steps) return launch_tiles<matmul_tensor_cores<T, Tile, true, true>, T, Tile>(p, call);
-  if (a_steps) return launch_tiles<matmul_tensor_cores<T, Tile, true, false>, T, Tile>(p, call);
-  if (b_steps) return launch_tiles<matmul_tensor_cores<T, Tile, false, true>, T, Tile>(p, call);
-  return launch_tiles<matmul_tensor_cores<T, Tile, false, false>, T, Tile>(p, call);
+  const bool aligned = has_aligned_runs(p, call, p.a_operand, p.m, p.a.row, p.a.column) &&
+                       has_aligned_runs(p, call, p.b_operand, p.n, p.b.column, p.b.row) &&
+                       (a_steps ? p.k : p.m) % 8 == 0 && (b_steps ? p.k : p.n) % 8 == 0;
+  const auto run = [&](auto a, auto b, auto words) {
+    const auto of = [&](auto tile) {
+      using Tile = decltype(tile);
+      return launch_tiles<matmul_tensor_cores<T, Tile, a(), b(), words()>, T, Tile>(p, call);
+    };
+    if (p.m <= ThinTensorTile::kRows) return of(ThinTensorTile());
+    if (is_worth<LargeTensorTile>(p, call.device)) return of(LargeTensorTile());
+    return of(SmallTensorTile<words()>());
+  };
+  return with_flags(run, a_steps, b_steps, aligned);
 }
 
 Status run_tensor_cores(const MatmulPlan& p, const Call& call) {
-  const auto run = [&](auto t) {
-    using T = decltype(t);
-    if (p.m <= ThinTensorTile::kRows) return run_tensor_tiles<T, ThinTensorTile>(p, call);
-    if (is_worth<LargeTensorTile>(p, call.device)) return run_tensor_tiles<T, LargeTensorTile>(p, call);
-    return run_tensor_tiles<T, SmallTensorTile>(p, call);
-  };
-  return p.dtype == OPRT_DTYPE_F16 ? run(f16{}) : run(bf16{});
+  return p.dtype == OPRT_DTYPE_F16 ? run_tensor_tiles<f16>(p, call) : run_tensor_tiles<bf16>(p, call);
 }
 
 Status run_library(const MatmulPlan& p, const Call& call) {
