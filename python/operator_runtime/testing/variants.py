@@ -15,8 +15,13 @@ from operator_runtime.testing.suite import Tensor
 # Rows and columns: a tile of a transpose and its edges; what makes threads take several pieces each.
 SMALL, LARGE = ((17, 40), (40, 72)), ((260, 264), (520, 520))
 LONG_COLUMNS = (520, 4105)
-# m, n and k: tiles of each kind; as many of the largest as fill a GPU.
-PRODUCTS = {(17, 40): (17, 40, 72), (40, 72): (40, 72, 72), (260, 264): (1409, 1288, 8), (520, 520): (72, 40, 136)}
+# m, n and k: tiles of each kind, as many of the largest as fill a GPU; whole words whichever way they lie, and not.
+PRODUCTS = {
+    (17, 40): ((16, 40, 72), (13, 40, 72)),
+    (40, 72): ((40, 72, 72), (41, 72, 72)),
+    (260, 264): ((1416, 1288, 8), (1409, 1288, 8)),
+    (520, 520): ((72, 40, 136), (67, 40, 136)),
+}
 LAYOUTS = ("contiguous", "transposed", "offset")
 DRAWS, TURNED = 12, 8  # of a size and layout; of a size and an input that is turned
 
@@ -39,7 +44,7 @@ class Sized(Draw):
         return self.shape(), 0
 
     def sizes(self, count, lengths=()):
-        return PRODUCTS[self.size] if count == 3 else (2,) * count
+        return PRODUCTS[self.size][self.index // 4 % 2] if count == 3 else (2,) * count
 
     def broadcastable(self, shape):
         return tuple(shape)
@@ -71,31 +76,30 @@ def sized(suite, operator, dtype):
 
 
 def turned(suite, operator, dtype):
-    """Draws of which one input alone lies with its last two axes turned round."""
-    for size in (SMALL[1], LARGE[0]):
+    """Draws of which one input alone lies with its last two axes turned round, or all of them do."""
+    for size in (*SMALL, LARGE[0]):
         for index in range(TURNED):
 
-            def built(i, reference, size=size, index=index):
+            def built(which, reference, size=size, index=index):
                 d = Sized(operator.name, dtype, "contiguous", index, size, dry=not reference)
                 live = calls.build(suite, d, suite.draw(d), reference=reference)
-                if i is not None:
+                for i in which:
                     view = live.ins[i].view
                     order = [*range(view.ndim - 2), view.ndim - 1, view.ndim - 2]
-                    tensor = Tensor(view.shape, lambda: view, live.ins[i].dtype)
+                    tensor = Tensor(view.shape, lambda view=view: view, live.ins[i].dtype)
                     live.ins[i] = place(tensor, dense_strides(view.shape, order))
                 return live
 
-            for i, placed in enumerate(built(None, reference=False).ins):
-                if placed is None or placed.view.ndim < 2:
-                    continue
-                live = built(i, reference=False)
+            matrices = [i for i, x in enumerate(built((), reference=False).ins) if x is not None and x.view.ndim >= 2]
+            for which in sorted({*((i,) for i in matrices), tuple(matrices)} - {()}):
+                live = built(which, reference=False)
                 elements = sum(placed.view.size for placed in live.all())
                 views = live.out_views(), live.in_views(), live.params
                 yield (
                     elements,
-                    f"input {i} turned {list(size)} {index}",
+                    f"inputs {which} turned {list(size)} {index}",
                     views,
-                    lambda i=i, built=built: judged(suite, operator, built(i, reference=True)),
+                    lambda which=which, built=built: judged(suite, operator, built(which, reference=True)),
                 )
 
 
