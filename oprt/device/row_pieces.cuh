@@ -255,9 +255,10 @@ __device__ __forceinline__ void load_row(const RowPlan<T, Op>& plan, const Part&
     held.words[p] = Op::kInputs == 2 ? sum_words<T>(words[0][p], words[Op::kInputs - 1][p]) : words[0][p];
 }
 
-// Begins to load a plain row into shared memory.
+// Loads a plain row into shared memory. A thread's words are read by nobody else, so it waits for its own alone; of two
+// inputs the rounded sum is in place of the first.
 template <class T, class Op, class Part, class H>
-__device__ __forceinline__ void begin_shared_row(const RowPlan<T, Op>& plan, const Part& part, uint4* row, H& held) {
+__device__ __forceinline__ void load_shared_row(const RowPlan<T, Op>& plan, const Part& part, uint4* row, H& held) {
   held.own = row + part.rank;
   held.at = held_at(part);
 #pragma unroll
@@ -268,12 +269,6 @@ __device__ __forceinline__ void begin_shared_row(const RowPlan<T, Op>& plan, con
       const int64_t at = part.template piece<H::kCount>(p, &left);
       if (left > 0) copy_word_async(&held.word(k * H::kPieces + p), part.data[RowPlan<T, Op>::kOutputs + k] + at);
     }
-}
-
-// Waits for what the thread has begun to load, which nobody else reads; of two inputs the rounded sum is in place of
-// the first.
-template <class T, class Op, class H>
-__device__ __forceinline__ void end_shared_row(H& held) {
   commit_copies();
   wait_for_copies<0>();
   if constexpr (Op::kInputs == 2) {

@@ -24,6 +24,7 @@ enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kClusterColumns,
 
 constexpr int kRowElements = 32;      // of a thread, but for map_shape's 64; no chain of additions is longer
 constexpr int kShortElements = 8;     // the same where 32 lanes of it hold the row: less to unroll for short rows
+constexpr int kShortPieces = 2;       // of 16 bytes, the same of map_shape
 constexpr int kRowThreads = 512;      // of a block, at most
 constexpr int kWarpThreads = 128;     // of a block of the warp path
 constexpr int kRowClusterBlocks = 8;  // at most
@@ -99,7 +100,7 @@ constexpr int kSplitBytes = 16 << 10;  // of a part of longer rows
 // Rows that are held until they are mapped.
 //
 //   path      row                                          a thread's elements
-//   warp      up to 1024 elements of 16 bits, 768 of f32   8 to 32
+//   warp      up to 1024 elements of 16 bits, 768 of f32   16 to 32 of 16 bits, 8 to 24 of f32
 //   block     up to 64 KB                                  16, then 32, then 64
 //   cluster   up to 131,072 elements                       32, of parts of up to 16,384
 //   split     more                                         16 of 16 bits, 8 of f32
@@ -114,8 +115,9 @@ inline RowShape map_shape(int64_t length, int64_t element_bytes, bool contiguous
                           int least16 = 16) {
   if (!contiguous) return row_shape(length, element_bytes, contiguous, device.clusters);
   if (length <= (element_bytes == 2 ? 1024 : 768)) {
-    const int64_t lanes = std::min<int64_t>(kRowLanes, power_of_two_from(divide_up(length, kShortElements)));
-    const int64_t elements = std::max<int64_t>(1, divide_up(length, lanes * kShortElements)) * kShortElements;
+    const int64_t least = kShortPieces * kPieceBytes / element_bytes;
+    const int64_t lanes = std::min<int64_t>(kRowLanes, power_of_two_from(divide_up(length, least)));
+    const int64_t elements = std::max(least, divide_up(length, lanes * kShortElements) * kShortElements);
     return {RowPath::kWarp, kWarpThreads, static_cast<int>(lanes), 1, length, static_cast<int>(elements)};
   }
   constexpr int64_t kPart = int64_t{kRowElements} * kRowThreads;

@@ -22,14 +22,6 @@
 
 namespace oprt {
 
-// Rows that a thread holds at once where a row has one piece for each. Rows of 128, bf16, against one at a time: 1.2 to
-// 2.4 times as fast at 128 MB, at 1 MB 0.6 to 0.7 times: the code is longer.
-constexpr int kShortRows = 4;
-constexpr int64_t kShortBlocks = 1024;  // of sums, from which on they do
-
-template <class H>
-constexpr int kRowsAtOnce = H::kShared && H::kPieces * H::kCount == kShortElements ? kShortRows : 1;
-
 // Threads up to which plain rows are held in registers: the GPU has them all at once, and a call takes as long as its
 // longest chain of latencies, which shared memory would lengthen (rmsnorm, 256 rows of 4096, bf16: 3.1 us to 2.85; 4096
 // rows of 768, bf16 5.5 us to 4.9, f32 9.5 to 8.4).
@@ -42,8 +34,8 @@ constexpr int64_t kFewThreads = int64_t{1} << 17;
 //
 // Few plain rows in registers have 128 registers, for their weights are there too, or 64 for 16 elements of a block.
 // Others have 40, for what is under way in shared memory counts, but 64 where those spill: 8 pieces of a block's thread
-// (rmsnorm of 32,768 bf16: 96 % of a copy's speed, with 40 93), and in warps loose rows, two inputs (add_rmsnorm of
-// 1024 bf16: 73 with 40), or four rows' weights. Where two inputs of a row are 128 KB there is one block in any case.
+// (rmsnorm of 32,768 bf16: 96 % of a copy's speed, with 40 93), and in warps loose rows or two inputs (add_rmsnorm of
+// 1024 bf16: 73 with 40). Where two inputs of a row are 128 KB there is one block in any case.
 constexpr int kRowBlocks = 2, kWarpBlocks = 4;
 template <class Op, class H>
 constexpr int kMapRowBlocks = H::kPlain && !H::kShared         ? (H::kPieces * H::kCount >= 32 ? 1 : kRowBlocks)
@@ -51,16 +43,15 @@ constexpr int kMapRowBlocks = H::kPlain && !H::kShared         ? (H::kPieces * H
                               : H::kPieces >= 8                ? kRowBlocks
                                                                : 3;
 template <class Op, class H>
-constexpr int kMapWarpBlocks = H::kPlain && !H::kShared ? kWarpBlocks
-                               : !H::kPlain || Op::kInputs > 1 || (kRowsAtOnce<H> > 1 && Op::kWeights > 0)
-                                   ? 2 * kWarpBlocks
-                                   : 3 * kWarpBlocks;
+constexpr int kMapWarpBlocks = H::kPlain && !H::kShared        ? kWarpBlocks
+                               : !H::kPlain || Op::kInputs > 1 ? 2 * kWarpBlocks
+                                                               : 3 * kWarpBlocks;
 
-// Words of dynamic shared memory for the group's row, the r-th of its thread.
+// Words of dynamic shared memory for the group's row.
 template <class Op, class H, class Group>
-__device__ __forceinline__ uint4* shared_row(const Group& group, int r) {
+__device__ __forceinline__ uint4* shared_row(const Group& group) {
   extern __shared__ uint4 shared_words[];
-  return shared_words + (r * group.rows() + group.row()) * row_words<H>(Op::kInputs, group.size());
+  return shared_words + group.row() * row_words<H>(Op::kInputs, group.size());
 }
 
 template <class Group>
@@ -84,7 +75,7 @@ __device__ __forceinline__ void load_held_row(const RowPlan<T, Op>& plan, const 
   if constexpr (H::kPlain)
     load_row(plan, part, held);
   else
-    load_loose_row<kHeldAtOnce<H>>(plan, part, group, shared_row<Op, H>(group, 0), held);
+    load_loose_row<kHeldAtOnce<H>>(plan, part, group, shared_row<Op, H>(group), held);
 }
 
 // What is left to do of a row that is held.
@@ -101,58 +92,19 @@ __device__ __forceinline__ void map_held_row(const RowPlan<T, Op>& plan, const P
 template <class T, class Op, class Group, class H>
 __device__ __forceinline__ void map_loose_row(const RowPlan<T, Op>& plan, Group& group) {
   const RowPart<T, Op, Group, false> part(plan, group, blockIdx.x, 0);
-  uint4* const row = shared_row<Op, H>(group, 0);
+  uint4* const row = shared_row<Op, H>(group);
   H held;
   load_loose_row<H::kPieces>(plan, part, group, row, held);
   map_held_row(plan, part, group, row, held);
 }
 
-// What is left to do of a plain row whose weights, of type G, are there too.
-template <class G, class T, class Op, class Part, class Group, class H>
-__device__ __forceinline__ void map_by_weights(const RowPlan<T, Op>& plan, const Part& part, Group& group,
-                                               const H& held,
-                                               const WeightWords<G, Op, H::kCount, H::kPieces>& weights) {
-  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
-  const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
-  write_sum(plan, part, group, nullptr, held);
-  if constexpr (H::kShared) held.begin_pass();
-  write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(local, stat), 0, weights);
-}
-
-// What is left to do of short rows: a thread's weights, of type G, are the same for all, and loaded meanwhile.
-template <class G, class T, class Op, class Group, class RowPartOf, class H, int kRows>
-__device__ __forceinline__ void map_by_same_weights(const RowPlan<T, Op>& plan, Group& group, const RowPartOf& part_of,
-                                                    H (&held)[kRows]) {
-  WeightWords<G, Op, H::kCount, H::kPieces> weights;
-  weights.load(plan, part_of(0), 0);
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const auto part = part_of(r);
-    end_shared_row<T, Op>(held[r]);
-    map_by_weights<G>(plan, part, group, held[r], weights);
-  }
-}
-
-// Plain rows in shared memory: the same paths.
+// A plain row in shared memory: the same paths.
 template <class T, class Op, class Group, class H>
-__device__ __forceinline__ void map_shared_rows(const RowPlan<T, Op>& plan, Group& group) {
-  constexpr int kRows = kRowsAtOnce<H>;
-  const auto part = [&](int r) { return RowPart<T, Op, Group, true>(plan, group, int64_t{blockIdx.x} * kRows + r, 0); };
-  H held[kRows];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) begin_shared_row(plan, part(r), shared_row<Op, H>(group, r), held[r]);
-  if constexpr (kRows > 1 && Op::kWeights > 0) {
-    if (plan.op.weights[0].is_f32)
-      map_by_same_weights<float>(plan, group, part, held);
-    else
-      map_by_same_weights<T>(plan, group, part, held);
-  } else {
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      end_shared_row<T, Op>(held[r]);
-      map_held_row(plan, part(r), group, nullptr, held[r]);
-    }
-  }
+__device__ __forceinline__ void map_shared_row(const RowPlan<T, Op>& plan, Group& group) {
+  const RowPart<T, Op, Group, true> part(plan, group, blockIdx.x, 0);
+  H held;
+  load_shared_row(plan, part, shared_row<Op, H>(group), held);
+  map_held_row(plan, part, group, nullptr, held);
 }
 
 // A plain row in registers whose weights, of type G, are loaded with it: for few rows, which wait for every load.
@@ -163,7 +115,10 @@ __device__ __forceinline__ void map_row_and_weights(const RowPlan<T, Op>& plan, 
   load_row(plan, part, held);
   WeightWords<G, Op, H::kCount, H::kPieces> weights;
   weights.load(plan, part, 0);
-  map_by_weights<G>(plan, part, group, held, weights);
+  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
+  const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
+  write_sum(plan, part, group, nullptr, held);
+  write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(local, stat), 0, weights);
 }
 template <class T, class Op, class Group, class H>
 __device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& group) {
@@ -172,15 +127,16 @@ __device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& 
   map_row_and_weights<T, T, Op, Group, H>(plan, group);
 }
 
-template <class T, class Op, class H>
+// kWidth: lanes of a row, or 0: they are `lanes`.
+template <class T, class Op, class H, int kWidth>
 __global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<Op, H>)
     map_warp_rows(const __grid_constant__ RowPlan<T, Op> plan, int lanes) {
   begin_kernel();
-  LanesOf<H::kPieces * H::kCount == kShortElements ? 0 : kLanes> group{lanes};
+  LanesOf<kWidth> group{lanes};
   if constexpr (!H::kPlain)
     map_loose_row<T, Op, decltype(group), H>(plan, group);
   else if constexpr (H::kShared)
-    map_shared_rows<T, Op, decltype(group), H>(plan, group);
+    map_shared_row<T, Op, decltype(group), H>(plan, group);
   else
     map_few_rows<T, Op, decltype(group), H>(plan, group);
 }
@@ -193,7 +149,7 @@ __global__ void __launch_bounds__(kRowThreads, kMapRowBlocks<Op, H>)
   if constexpr (!H::kPlain)
     map_loose_row<T, Op, Block, H>(plan, group);
   else if constexpr (H::kShared)
-    map_shared_rows<T, Op, Block, H>(plan, group);
+    map_shared_row<T, Op, Block, H>(plan, group);
   else
     map_few_rows<T, Op, Block, H>(plan, group);
 }
@@ -214,11 +170,10 @@ __global__ void __launch_bounds__(kRowThreads, H::kPieces* Op::kInputs >= 16 ? 1
   Group group = GroupMaker<Group>::make();
   const int blocks = cluster.blocks();
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, blockIdx.x / blocks, blockIdx.x % blocks);
-  uint4* const words = shared_row<Op, H>(group, 0);
+  uint4* const words = shared_row<Op, H>(group);
   H held;
   if constexpr (H::kShared) {
-    begin_shared_row(plan, part, words, held);
-    end_shared_row<T, Op>(held);
+    load_shared_row(plan, part, words, held);
   } else {
     load_loose_row<H::kPieces>(plan, part, group, words, held);
   }
@@ -270,7 +225,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   uint64_t part_index = blockIdx.x;
   const int64_t rows_block = static_cast<int64_t>(plan.by_parts.divide(part_index));
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, rows_block, static_cast<int64_t>(part_index));
-  uint4* const words = shared_row<Op, H>(group, 0);
+  uint4* const words = shared_row<Op, H>(group);
   H held;
   load_loose_row<H::kPieces>(plan, part, group, words, held);
   const int64_t row = rows_block * group.rows() + group.row();
@@ -355,15 +310,22 @@ using Loose = Held<T, kElements / kPieceElements<T>, false>;
 template <class T, class Op>
 constexpr int kLeastElements = sizeof(T) == 2 ? Op::Stat::kLeast16 : 16;  // of a thread of a block, see map_shape
 
+template <class H, class T, class Op>
+Status launch_warp_rows(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call,
+                        const LaunchShape& grid) {
+  if constexpr (H::kPieces == kShortPieces)
+    if (shape.lanes < kLanes) return launch<map_warp_rows<T, Op, H, 0>>(name, call, grid, plan, shape.lanes);
+  return launch<map_warp_rows<T, Op, H, kLanes>>(name, call, grid, plan, shape.lanes);
+}
+
 // Plain rows in registers, with their weights.
 template <class T, class Op>
 Status map_in_registers(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
   if (shape.path == RowPath::kWarp) {
     const LaunchShape grid = {blocks_for(plan.count, shape.threads / shape.lanes), shape.threads};
-    if (shape.elements == kShortElements)
-      return launch<map_warp_rows<T, Op, InRegisters<T, kShortElements>>>(name, call, grid, plan, shape.lanes);
-    constexpr int kElements = sizeof(T) > 2 ? 24 : kRowElements;  // f32 rows have no more here
-    return launch<map_warp_rows<T, Op, InRegisters<T, kElements>>>(name, call, grid, plan, shape.lanes);
+    constexpr int kShort = kShortPieces * kPieceElements<T>, kMost = sizeof(T) > 2 ? 24 : kRowElements;
+    if (shape.elements == kShort) return launch_warp_rows<InRegisters<T, kShort>>(name, shape, plan, call, grid);
+    return launch_warp_rows<InRegisters<T, kMost>>(name, shape, plan, call, grid);
   }
   const LaunchShape grid = {plan.count, shape.threads};
   if (shape.elements == 32) return launch<map_block_rows<T, Op, InRegisters<T, 32>>>(name, call, grid, plan);
@@ -376,12 +338,12 @@ Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, O
   const int sharing = shape.path == RowPath::kWarp ? shape.lanes : shape.threads;
   const auto grid = [&](auto held) -> LaunchShape {
     using H = decltype(held);
-    const int rows = shape.threads / sharing * kRowsAtOnce<H>;  // of a block
+    const int rows = shape.threads / sharing;  // of a block
     return {blocks_for(plan.count, rows) * shape.parts, shape.threads, static_cast<int>(shape.parts),
             rows * row_words<H>(Op::kInputs, sharing) * kPieceBytes};
   };
   const auto warp_rows = [&](auto held) {
-    return launch<map_warp_rows<T, Op, decltype(held)>>(name, call, grid(held), plan, shape.lanes);
+    return launch_warp_rows<decltype(held)>(name, shape, plan, call, grid(held));
   };
   const auto block_rows = [&](auto held) {
     return launch<map_block_rows<T, Op, decltype(held)>>(name, call, grid(held), plan);
@@ -391,11 +353,9 @@ Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, O
     return launch<map_cluster_row<T, Op, H>>(name, call, grid(H{}), plan);
   }
   if (shape.path == RowPath::kWarp) {
-    if (shape.elements == kShortElements) return warp_rows(How<T, kShortElements>{});
     if (shape.elements == 24) return warp_rows(How<T, 24>{});
-    if constexpr (sizeof(T) == 2)
-      if (shape.elements == 32) return warp_rows(How<T, 32>{});
-    return warp_rows(How<T, 16>{});
+    if (shape.elements == 16) return warp_rows(How<T, 16>{});
+    return warp_rows(How < T, sizeof(T) == 2 ? 32 : 8 > {});
   }
   if constexpr (sizeof(T) == 2)
     if (shape.elements == 64) return block_rows(How<T, 64>{});

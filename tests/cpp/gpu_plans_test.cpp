@@ -204,8 +204,11 @@ TEST(RowShape, ClimbsItsLadder) {
 
 TEST(RowShape, OfHeldRowsClimbsAnother) {
   const auto shape = [](int64_t n, int64_t bytes) { return map_shape(n, bytes, true, {true, kLargeShared}); };
-  EXPECT_EQ(shape(128, 2).elements, 8);
-  EXPECT_EQ(shape(128, 2).lanes, 16);
+  EXPECT_EQ(shape(0, 2).elements, 16);
+  EXPECT_EQ(shape(128, 2).elements, 16);
+  EXPECT_EQ(shape(128, 2).lanes, 8);
+  EXPECT_EQ(shape(128, 4).elements, 8);
+  EXPECT_EQ(shape(128, 4).lanes, 16);
   EXPECT_EQ(shape(512, 2).elements, 16);
   EXPECT_EQ(shape(768, 2).elements, 24);
   EXPECT_EQ(shape(1024, 2).elements, 32);
