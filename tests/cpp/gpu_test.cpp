@@ -199,6 +199,37 @@ TEST_F(Gpu, RefusesMixedPlaces) {
   EXPECT_NE(std::string(oprt_last_error_message()).find("nvidia:0"), std::string::npos);
 }
 
+// Creating a descriptor loads the kernels for all addresses: these products take one of two, with more shared memory
+// than a kernel has unless asked.
+TEST_F(Gpu, ADescriptorTakesOtherAddresses) {
+  struct Ones {
+    oprt_dtype_t dtype;
+    uint16_t one, sixty_four;
+    int64_t made_at, run_at;  // elements
+  };
+  for (const Ones& ones : {Ones{OPRT_DTYPE_BF16, 0x3F80, 0x4280, 0, 1}, Ones{OPRT_DTYPE_F16, 0x3C00, 0x5400, 1, 0}})
+    for (int64_t m : {8, 64}) {
+      const std::vector<uint16_t> values(64 * 64 + 1, ones.one);
+      DeviceBuffer in(values.size() * 2, device()), out(in.bytes(), device());
+      in.copy_from(values.data(), in.bytes());
+      const auto at = [](const DeviceBuffer& buffer, int64_t offset) {
+        return static_cast<void*>(static_cast<uint16_t*>(buffer.data()) + offset);
+      };
+      const oprt_tensor_view_t c = {at(out, ones.made_at), ones.dtype, 2, {m, 64}, {64, 1}};
+      const oprt_tensor_view_t a = {at(in, ones.made_at), ones.dtype, 2, {m, 64}, {64, 1}};
+      const oprt_tensor_view_t b = {at(in, ones.made_at), ones.dtype, 2, {64, 64}, {64, 1}};
+      oprt_operator_descriptor_t desc = nullptr;
+      check(oprt_create_matmul_descriptor(&desc, &c, &a, &b, OPRT_MATMUL_TILED, nullptr));
+      void* const from = at(in, ones.run_at);
+      EXPECT_EQ(oprt_execute_matmul(desc, nullptr, 0, at(out, ones.run_at), from, from, nullptr, nullptr), OPRT_SUCCESS)
+          << oprt_last_error_message();
+      oprt_destroy_matmul_descriptor(desc);
+      std::vector<uint16_t> got(values.size());
+      out.copy_to(got.data(), out.bytes());
+      for (int64_t i = 0; i < m * 64; ++i) ASSERT_EQ(got[ones.run_at + i], ones.sixty_four) << m << ", " << i;
+    }
+}
+
 #ifdef OPRT_WITH_CUDA
 TEST_F(Gpu, AFirstCallMayBeCaptured) {
   std::optional<Relu> relu(1000);

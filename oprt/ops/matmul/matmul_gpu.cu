@@ -131,6 +131,8 @@ Status run_tensor_tiles(const MatmulPlan& p, const Call& call) {
     if (is_worth<LargeTensorTile>(p, call.device)) return of(LargeTensorTile());
     return of(SmallTensorTile<words()>());
   };
+  // At create the kernel for other addresses is loaded too.
+  if (preparing_on != kNotPreparing) OPRT_TRY(with_flags(run, a_steps, b_steps, !aligned));
   return with_flags(run, a_steps, b_steps, aligned);
 }
 
