@@ -1,8 +1,8 @@
 // What a thread of the row skeleton (device/rows.cuh) does with its pieces of a row: finds, loads, holds and stores
 // them.
 //
-//   plain rows   every piece of every operand, weights too, is 16 whole bytes at a 16-byte address. They are held as
-//                words, in registers or in shared memory.
+//   plain rows   every piece of every operand, weights too, is 16 whole bytes at a 16-byte address; rows lie along one
+//                axis, and weights are all there, of one type. Held as words, in registers or in shared memory.
 //   loose rows   any others. The 16-byte words around them land in shared memory, a row's ends by elements; pieces are
 //                windows of two of those words, held in registers. Outputs go the same way back.
 //

@@ -24,7 +24,7 @@ enum class RowPath { kWarp, kBlock, kCluster, kSplit, kColumns, kClusterColumns,
 
 constexpr int kRowElements = 32;      // of a thread, but for map_shape's 64; no chain of additions is longer
 constexpr int kShortElements = 8;     // the same where 32 lanes of it hold the row: less to unroll for short rows
-constexpr int kShortPieces = 2;       // of 16 bytes, the same of map_shape
+constexpr int kShortPieces = 2;       // map_shape: 16-byte pieces of a lane, until 32 lanes do not hold the row
 constexpr int kRowThreads = 512;      // of a block, at most
 constexpr int kWarpThreads = 128;     // of a block of the warp path
 constexpr int kRowClusterBlocks = 8;  // at most

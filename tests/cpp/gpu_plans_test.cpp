@@ -176,7 +176,7 @@ TEST(RowShape, CoversEveryLength) {
             for (int least16 : {16, 32}) {
               const RowShape shape = map_shape(n, bytes, contiguous, {clusters, shared}, least16);
               expect_covers(shape, n, bytes, contiguous, clusters);
-              if (contiguous) {  // what a launch asks for two inputs that are not at 16 bytes
+              if (contiguous) {  // what a launch asks for a row of two inputs that are not at 16 bytes
                 ASSERT_LE(2 * (shape.threads * shape.elements * bytes + kPieceBytes) + kStaticShared, shared) << n;
               }
             }

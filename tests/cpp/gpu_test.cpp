@@ -1,11 +1,13 @@
 // The runtime and the operators on a GPU, real or virtual. Without one every test is skipped.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "oprt/oprt.hpp"
@@ -208,25 +210,26 @@ TEST_F(Gpu, ADescriptorTakesOtherAddresses) {
     int64_t made_at, run_at;  // elements
   };
   for (const Ones& ones : {Ones{OPRT_DTYPE_BF16, 0x3F80, 0x4280, 0, 1}, Ones{OPRT_DTYPE_F16, 0x3C00, 0x5400, 1, 0}})
-    for (int64_t m : {8, 64}) {
-      const std::vector<uint16_t> values(64 * 64 + 1, ones.one);
-      DeviceBuffer in(values.size() * 2, device()), out(in.bytes(), device());
+    for (const auto& [m, n] :
+         {std::pair<int64_t, int64_t>{8, 64}, {64, 64}, {12 * 128, 11 * 128}}) {  // a tile of each kind
+      const std::vector<uint16_t> values(std::max(m, n) * 64 + 1, ones.one);
+      DeviceBuffer in(values.size() * 2, device()), out((m * n + 1) * 2, device());
       in.copy_from(values.data(), in.bytes());
       const auto at = [](const DeviceBuffer& buffer, int64_t offset) {
         return static_cast<void*>(static_cast<uint16_t*>(buffer.data()) + offset);
       };
-      const oprt_tensor_view_t c = {at(out, ones.made_at), ones.dtype, 2, {m, 64}, {64, 1}};
+      const oprt_tensor_view_t c = {at(out, ones.made_at), ones.dtype, 2, {m, n}, {n, 1}};
       const oprt_tensor_view_t a = {at(in, ones.made_at), ones.dtype, 2, {m, 64}, {64, 1}};
-      const oprt_tensor_view_t b = {at(in, ones.made_at), ones.dtype, 2, {64, 64}, {64, 1}};
+      const oprt_tensor_view_t b = {at(in, ones.made_at), ones.dtype, 2, {64, n}, {n, 1}};
       oprt_operator_descriptor_t desc = nullptr;
       check(oprt_create_matmul_descriptor(&desc, &c, &a, &b, OPRT_MATMUL_TILED, nullptr));
       void* const from = at(in, ones.run_at);
       EXPECT_EQ(oprt_execute_matmul(desc, nullptr, 0, at(out, ones.run_at), from, from, nullptr, nullptr), OPRT_SUCCESS)
           << oprt_last_error_message();
       oprt_destroy_matmul_descriptor(desc);
-      std::vector<uint16_t> got(values.size());
+      std::vector<uint16_t> got(m * n + 1);
       out.copy_to(got.data(), out.bytes());
-      for (int64_t i = 0; i < m * 64; ++i) ASSERT_EQ(got[ones.run_at + i], ones.sixty_four) << m << ", " << i;
+      for (int64_t i = 0; i < m * n; ++i) ASSERT_EQ(got[ones.run_at + i], ones.sixty_four) << m << ", " << i;
     }
 }
 

@@ -52,6 +52,11 @@ bool is_worth(const MatmulPlan& p, int device) {
          tiles<Tile>(p) >= device_attribute<cudaDevAttrMultiProcessorCount>(device);
 }
 
+template <class Tile>
+bool has_shared(int device) {
+  return Tile::kBytes <= device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>(device);
+}
+
 template <auto kKernel, class T, class Tile>
 Status launch_tiles(const MatmulPlan& p, const Call& call) {
   return launch<kKernel>("matmul", call, {tiles<Tile>(p), Tile::kThreads, 1, Tile::kBytes},
@@ -114,6 +119,9 @@ using LargeTensorTile = TensorTile<128, 128, 64, 64, 64, 3>;
 template <bool kAligned>
 using SmallTensorTile = TensorTile<64, 64, kAligned ? 128 : 64, 32, 32, kAligned ? 3 : 4>;
 using ThinTensorTile = TensorTile<16, 64, 128, 16, 16, 6>;
+constexpr int kLeastShared = 99 << 10;  // of a block, bytes that each device with tensor cores has
+static_assert(std::max({LargeTensorTile::kBytes, SmallTensorTile<true>::kBytes, SmallTensorTile<false>::kBytes}) <=
+              kLeastShared);
 
 template <class T>
 Status run_tensor_tiles(const MatmulPlan& p, const Call& call) {
@@ -127,7 +135,7 @@ Status run_tensor_tiles(const MatmulPlan& p, const Call& call) {
       using Tile = decltype(tile);
       return launch_tiles<matmul_tensor_cores<T, Tile, a(), b(), words()>, T, Tile>(p, call);
     };
-    if (p.m <= ThinTensorTile::kRows) return of(ThinTensorTile());
+    if (p.m <= ThinTensorTile::kRows && has_shared<ThinTensorTile>(call.device)) return of(ThinTensorTile());
     if (is_worth<LargeTensorTile>(p, call.device)) return of(LargeTensorTile());
     return of(SmallTensorTile<words()>());
   };

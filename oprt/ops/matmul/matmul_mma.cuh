@@ -123,6 +123,7 @@ struct SharedTile {
       } else {
         // In batches, whose loads are on their way together.
         constexpr int kBatch = kEach < 4 ? kEach : 4;
+        static_assert(kEach % kBatch == 0);
 #pragma unroll 1
         for (int i = 0; i < kEach; i += kBatch) {
           AnyWord batch[kBatch];
@@ -155,6 +156,7 @@ struct SharedTile {
   template <int kCount>
   struct Reader {
     static constexpr int kSideBySide = kSteps ? kDepth / 16 : kCount, kAddresses = kSideBySide < 4 ? kSideBySide : 4;
+    static_assert(kSteps || kCount <= 4);  // else line0 must be a multiple of 64: the exchanged words end there
     unsigned addresses[kAddresses];
 
     __device__ __forceinline__ Reader(const uint4* stages, int line0, int lane) {
