@@ -355,7 +355,8 @@ Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, O
   if (shape.path == RowPath::kWarp) {
     if (shape.elements == 24) return warp_rows(How<T, 24>{});
     if (shape.elements == 16) return warp_rows(How<T, 16>{});
-    return warp_rows(How < T, sizeof(T) == 2 ? 32 : 8 > {});
+    constexpr int kRest = sizeof(T) == 2 ? 32 : 8;
+    return warp_rows(How<T, kRest>{});
   }
   if constexpr (sizeof(T) == 2)
     if (shape.elements == 64) return block_rows(How<T, 64>{});

@@ -18,8 +18,17 @@ bool has_aligned_runs(const MatmulPlan& p, const Call& call, int operand, int64_
          rows_aligned(p.batch, operand, data, bytes, p.batch.rank);
 }
 
+// Of both factors.
+struct AlignedRuns {
+  bool a, b;
+};
+AlignedRuns aligned_runs(const MatmulPlan& p, const Call& call) {
+  return {has_aligned_runs(p, call, p.a_operand, p.m, p.a.row, p.a.column),
+          has_aligned_runs(p, call, p.b_operand, p.n, p.b.column, p.b.row)};
+}
+
 template <class T>
-Matrices<T> matrices(const MatmulPlan& p, const Call& call, int64_t rows, int64_t columns) {
+Matrices<T> matrices(const MatmulPlan& p, const Call& call, int64_t rows, int64_t columns, AlignedRuns aligned = {}) {
   const Loop batch = loop_of(p.batch, {0, p.a_operand, p.b_operand});
   return {Nest<uint64_t, 3>(batch, batch.rank),
           Divider<uint64_t>(blocks_for(p.n, columns)),
@@ -32,8 +41,8 @@ Matrices<T> matrices(const MatmulPlan& p, const Call& call, int64_t rows, int64_
           p.b,
           p.bias,
           p.activation,
-          has_aligned_runs(p, call, p.a_operand, p.m, p.a.row, p.a.column),
-          has_aligned_runs(p, call, p.b_operand, p.n, p.b.column, p.b.row),
+          aligned.a,
+          aligned.b,
           first<T>(call, p.batch, 0),
           first<const T>(call, p.batch, p.a_operand),
           first<const T>(call, p.batch, p.b_operand),
@@ -58,9 +67,9 @@ bool has_shared(int device) {
 }
 
 template <auto kKernel, class T, class Tile>
-Status launch_tiles(const MatmulPlan& p, const Call& call) {
+Status launch_tiles(const MatmulPlan& p, const Call& call, AlignedRuns aligned) {
   return launch<kKernel>("matmul", call, {tiles<Tile>(p), Tile::kThreads, 1, Tile::kBytes},
-                         matrices<T>(p, call, Tile::kRows, Tile::kColumns));
+                         matrices<T>(p, call, Tile::kRows, Tile::kColumns, aligned));
 }
 
 // f of the flags as types.
@@ -97,9 +106,10 @@ using SmallPlainTile = PlainTile<64, 64, 16, 8, 4, 3, 4>;
 Status run_tiled(const MatmulPlan& p, const Call& call) {
   return with_float(p.dtype, [&](auto t) {
     using T = decltype(t);
+    const AlignedRuns aligned = aligned_runs(p, call);
     if (is_worth<LargePlainTile>(p, call.device))
-      return launch_tiles<matmul_tiled<T, LargePlainTile>, T, LargePlainTile>(p, call);
-    return launch_tiles<matmul_tiled<T, SmallPlainTile>, T, SmallPlainTile>(p, call);
+      return launch_tiles<matmul_tiled<T, LargePlainTile>, T, LargePlainTile>(p, call, aligned);
+    return launch_tiles<matmul_tiled<T, SmallPlainTile>, T, SmallPlainTile>(p, call, aligned);
   });
 }
 
@@ -127,13 +137,12 @@ template <class T>
 Status run_tensor_tiles(const MatmulPlan& p, const Call& call) {
   // The way that shared memory keeps a factor: steps innermost, except where lines lie side by side.
   const bool a_steps = p.a.row != 1 || p.a.column == 1, b_steps = p.b.column != 1 || p.b.row == 1;
-  const bool aligned = has_aligned_runs(p, call, p.a_operand, p.m, p.a.row, p.a.column) &&
-                       has_aligned_runs(p, call, p.b_operand, p.n, p.b.column, p.b.row) &&
-                       (a_steps ? p.k : p.m) % 8 == 0 && (b_steps ? p.k : p.n) % 8 == 0;
+  const AlignedRuns runs = aligned_runs(p, call);
+  const bool aligned = runs.a && runs.b && (a_steps ? p.k : p.m) % 8 == 0 && (b_steps ? p.k : p.n) % 8 == 0;
   const auto run = [&](auto a, auto b, auto words) {
     const auto of = [&](auto tile) {
       using Tile = decltype(tile);
-      return launch_tiles<matmul_tensor_cores<T, Tile, a(), b(), words()>, T, Tile>(p, call);
+      return launch_tiles<matmul_tensor_cores<T, Tile, a(), b(), words()>, T, Tile>(p, call, runs);
     };
     if (p.m <= ThinTensorTile::kRows && has_shared<ThinTensorTile>(call.device)) return of(ThinTensorTile());
     if (is_worth<LargeTensorTile>(p, call.device)) return of(LargeTensorTile());
