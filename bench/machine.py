@@ -193,9 +193,10 @@ def context(machine):
     properties = torch.cuda.get_device_properties()
     found |= {"gpu_multiprocessors": properties.multi_processor_count, "gpu_l2_bytes": machine.clock.l2_bytes}
     found |= {"cuda": torch.version.cuda, "torch": torch.__version__, "numpy": np.__version__}
-    for name in ("triton", "liger_kernel", "flashinfer"):
+    packages = {"triton": "triton", "liger_kernel": "liger-kernel", "flashinfer": "flashinfer-python"}
+    for name, distribution in packages.items():
         try:
-            found[name] = importlib.metadata.version(name.replace("liger_kernel", "liger-kernel"))
+            found[name] = importlib.metadata.version(distribution)
         except importlib.metadata.PackageNotFoundError:
             continue
     return found

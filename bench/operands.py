@@ -94,7 +94,8 @@ def fill(torch, point, index, tensor):
 
 
 def make(torch, point, device, first=None):
-    """A set of tensors; after the first, its values again in memory of their own (tables are shared)."""
+    """A set of tensors; after the first, its values again in memory of their own (tables are shared, and ids are drawn
+    anew: else their rows would come from the cache)."""
     outs = [empty(torch, shape, dtype, device, point.layout, True) for shape, dtype in point.outs]
     ins = []
     for i, (shape, dtype) in enumerate(point.ins):
@@ -103,5 +104,8 @@ def make(torch, point, device, first=None):
             ins.append(first.ins[i])
             continue
         ins.append(empty(torch, shape, dtype, device, "contiguous" if shared else point.layout, False))
-        ins[-1].copy_(first.ins[i]) if first else fill(torch, point, i, ins[-1])
+        if first and not (point.op == "embedding" and i == 1):
+            ins[-1].copy_(first.ins[i])
+        else:
+            fill(torch, point, i, ins[-1])
     return Operands(outs, ins)

@@ -8,6 +8,8 @@ from bench.peers import NotOffered
 def make(point, outs, ins):
     if point.dtype == "f32":
         raise NotOffered("FlashInfer computes in 16 bits")
+    if point.layout == "offset" or (point.layout == "padded" and point.op != "rmsnorm"):
+        raise NotOffered("its kernels take addresses for multiples of 16, and gate and up for contiguous")
     y, x, params = outs[0], ins[0], point.params
     if "dim" in params and params["dim"] != 1:
         raise NotOffered("its rows are contiguous")
