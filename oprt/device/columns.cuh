@@ -63,7 +63,7 @@ struct Neighbours<T, kColumnWide> {
 template <int kWide>
 struct ColumnHeld : Pieces<ColumnHeld<kWide>, kColumnRuns, kColumnRun / kWide, kColumnRun / kWide> {
   static constexpr int kPieces = kColumnRuns, kCount = kColumnRun / kWide;
-  static constexpr bool kPlain = false, kSkips = false;
+  static constexpr bool kPlain = false, kSkips = false, kPairs = false;
   float x[kPieces][kCount];
   int left;  // elements of the part from the thread's first on
   int step;  // elements from a run of the warp to its next
@@ -223,28 +223,25 @@ struct ColumnTile {
   }
 
   // What the warp knows of the lane's own column.
-  __device__ __forceinline__ Stat stat(const Plan& plan, Elements (&held)[kWide],
-                                       typename Op::Local (&local)[kWide]) const {
+  __device__ __forceinline__ Stat stat(const Plan& plan, Elements (&held)[kWide]) const {
     ColumnLanes<kWide> lanes;
     Stat own;
 #pragma unroll
     for (int c = 0; c < kWide; ++c) {
-      local[c] = plan.op.local(held[c], lanes, of_warp);
-      const Stat stat = plan.op.gather(local[c], held[c], lanes, static_cast<float>(of_warp));
+      const auto local = plan.op.local(held[c], lanes, of_warp);
+      const Stat stat = plan.op.gather(local, held[c], lanes, static_cast<float>(of_warp));
       if (c == 0 || c == lanes.down()) own = stat;
     }
     return own;
   }
 
   // of_columns: statistics of the tile's whole columns.
-  __device__ __forceinline__ void write(const Plan& plan, const Elements (&held)[kWide],
-                                        const typename Op::Local (&local)[kWide], const Stat* of_columns) const {
+  __device__ __forceinline__ void write(const Plan& plan, const Elements (&held)[kWide], const Stat* of_columns) const {
     constexpr int kWeights = Op::kWeights, kSlots = kWeights > 0 ? kWeights : 1;
-    using Map = decltype(plan.op.map(local[0], of_columns[0]));
+    using Map = decltype(plan.op.map(of_columns[0]));
     Map maps[kWide];
 #pragma unroll
-    for (int c = 0; c < kWide; ++c)
-      maps[c] = plan.op.map(local[c], of_columns[ColumnLanes<kWide>::across() * kWide + c]);
+    for (int c = 0; c < kWide; ++c) maps[c] = plan.op.map(of_columns[ColumnLanes<kWide>::across() * kWide + c]);
 #pragma unroll
     for (int p = 0; p < kPieces; ++p)
 #pragma unroll
@@ -254,7 +251,7 @@ struct ColumnTile {
         if constexpr (kWeights > 0)
 #pragma unroll
           for (int k = 0; k < kWeights; ++k)
-            load_weight<1, T>(plan.op.weights[k], begin + down_to(p, i), 1, 1, k == 0 ? 1.0f : 0.0f, weights[k]);
+            load_weight<T>(plan.op.weights[k], k, begin + down_to(p, i), plan.length, weights[k]);
         if constexpr (Op::kInputs == 2) {
 #pragma unroll
           for (int c = 0; c < kWide; ++c) y[c] = held[c].x[p][i];
@@ -284,11 +281,10 @@ __global__ void __launch_bounds__(kRowThreads, kColumnBlocks) map_columns(const 
   const int blocks = kCluster ? exchange.blocks() : 1;
   const ColumnTile<T, Op, kWide> tile(plan, blockIdx.x / blocks, blockIdx.x % blocks);
   ColumnHeld<kWide> held[kWide];
-  typename Op::Local local[kWide];
   tile.load(plan, held);
-  const Stat own = tile.stat(plan, held, local);
+  const Stat own = tile.stat(plan, held);
   exchange.template gather<kCluster>(own, ColumnLanes<kWide>::own(), combine_of(plan.op));
-  tile.write(plan, held, local, exchange.of_columns);
+  tile.write(plan, held, exchange.of_columns);
 }
 
 // Statistics of one part of each column, to stats[part * columns + column].
@@ -302,9 +298,8 @@ __global__ void __launch_bounds__(kRowThreads, kColumnBlocks)
   const int64_t tile_index = static_cast<int64_t>(plan.by_parts.divide(part));
   const ColumnTile<T, Op, kWide> tile(plan, tile_index, static_cast<int64_t>(part));
   ColumnHeld<kWide> held[kWide];
-  typename Op::Local local[kWide];
   tile.load(plan, held);
-  const Stat own = tile.stat(plan, held, local);
+  const Stat own = tile.stat(plan, held);
   exchange.template gather<false>(own, ColumnLanes<kWide>::own(), combine_of(plan.op));
   const int64_t column = tile_index * kRowLanes + threadIdx.x;
   if (threadIdx.x < kRowLanes && column < plan.count)
@@ -339,11 +334,9 @@ __global__ void __launch_bounds__(kRowThreads, kColumnBlocks)
   const int64_t tile_index = static_cast<int64_t>(plan.by_parts.divide(part));
   const ColumnTile<T, Op, kWide> tile(plan, tile_index, static_cast<int64_t>(part));
   ColumnHeld<kWide> held[kWide];
-  typename Op::Local local[kWide];
   tile.load(plan, held);
-  tile.stat(plan, held, local);
   gather_parts(plan, stats, tile_index, ColumnLanes<kWide>::own(), exchange);
-  tile.write(plan, held, local, exchange.of_columns);
+  tile.write(plan, held, exchange.of_columns);
 }
 
 // ---- the host's side ----

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "oprt/core/status.h"
@@ -36,12 +37,43 @@ constexpr int kMultiprocessorThreads = 2048;
 #endif
 
 #ifdef __CUDACC__
+// A word of each 64 bytes of a kernel's argument, the first 256 of them, in one: the first look at any is a miss.
+template <class Argument>
+__device__ __forceinline__ uint32_t looked_at(const Argument& argument) {
+  constexpr int kLine = 64, kMost = 256;
+  uint32_t all = 0;
+#pragma unroll
+  for (int at = 0; at + 4 <= static_cast<int>(sizeof(Argument)) && at < kMost; at += kLine) {
+    uint32_t word;
+    memcpy(&word, reinterpret_cast<const char*>(&argument) + at, sizeof word);
+    all ^= word;
+  }
+  return all;
+}
+
 // The first statement of every kernel. Kernels of one stream overlap at their ends (launch.cuh): the next may be placed
 // as soon as every block of this one runs, and waits here until this one has ended and its writes are visible.
-__device__ __forceinline__ void begin_kernel() {
+// Meanwhile the arguments named come: that they decide whether it waits twice keeps the compiler from asking for them
+// later. Rows of blocks name none, whose arguments are asked for beside their first loads. Times with them named, of
+// those without, on an H200:
+//
+//   reduce_sum, 16 to 4096 rows      .87 to .98      softmax, bf16 1024 x 16384       1.05
+//   rows of a warp, up to 128        .94 to .96      softmax, f32 1024 x 4096         1.03 to 1.07
+//   embedding, 64 ids                .96             add_rmsnorm, bf16 16 x 4096      1.10 to 1.13
+//   transpose, 512 x 512             .96             silu, cast                       .99 to 1.01
+template <class... Arguments>
+__device__ __forceinline__ void begin_kernel(const Arguments&... arguments) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  if constexpr (sizeof...(Arguments) == 0) {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+  } else {
+    const uint32_t looked = (... ^ looked_at(arguments));
+    asm volatile(
+        "{ .reg .pred again; setp.eq.u32 again, %0, 0x9E3779B9;\n"
+        "@again griddepcontrol.wait; griddepcontrol.wait; }" ::"r"(looked)
+        : "memory");
+  }
 #endif
 }
 #endif

@@ -65,6 +65,16 @@ inline bool rows_aligned(const Loop& loop, int operand, const void* first, int64
   return aligned;
 }
 
+// Whether every row of two operands lies as far past a 16-byte address; the loop is one over rows.
+inline bool rows_alike(const Loop& rows, int one, const void* first_of_one, int other, const void* first_of_other,
+                       int64_t element_bytes) {
+  bool alike =
+      (reinterpret_cast<uintptr_t>(first_of_one) - reinterpret_cast<uintptr_t>(first_of_other)) % kPieceBytes == 0;
+  for (int d = 0; d < rows.rank; ++d)
+    alike = alike && (rows.strides[one][d] - rows.strides[other][d]) * element_bytes % kPieceBytes == 0;
+  return alike;
+}
+
 // The outer `rank` axes of a loop as one index, for kernels. U as Divider's: uint32_t where there are fewer than 2^31.
 // What belongs to an axis lies together: a kernel's first look at each 64 bytes of its arguments is a miss.
 template <class U, int kOperands>

@@ -38,7 +38,7 @@ struct RmsNorm {
     float scale;
     __device__ float operator()(float x, float gamma) const { return x * scale * gamma; }
   };
-  __device__ Map map(const Local&, const Stat& stat) const { return {rsqrtf(stat.sum / length + eps)}; }
+  __device__ Map map(const Stat& stat) const { return {rsqrtf(stat.sum / length + eps)}; }
 };
 
 }  // namespace oprt

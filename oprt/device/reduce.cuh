@@ -130,7 +130,7 @@ struct BlockOf {
     half ^= 1;
     if (threadIdx.x % kLanes == 0) values[threadIdx.x / kLanes] = of_warp;
     __syncthreads();  // every warp's value is there
-    return values[threadIdx.x % kLanes % warps()];
+    return values[threadIdx.x % kLanes & (warps() - 1)];
   }
   template <class S, class Combine>
   __device__ S reduce(const S& value, const Combine& combine) {

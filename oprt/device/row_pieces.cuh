@@ -3,8 +3,8 @@
 //
 //   plain rows   every piece of every operand, weights too, is 16 whole bytes at a 16-byte address; rows lie along one
 //                axis, and weights are all there, of one type. Held as words, in registers or in shared memory.
-//   loose rows   any others. The 16-byte words around them land in shared memory, a row's ends by elements; pieces are
-//                windows of two of those words, held in registers. Outputs go the same way back.
+//   loose rows   any others. The 16-byte words around them land in shared memory, a row's ends by elements. Pieces are
+//                windows of two of those words, held in registers; outputs are made from the words that they cover.
 //
 // Both do the same arithmetic in the same order. Apart, because a small call is as fast as its code is short.
 #pragma once
@@ -20,7 +20,7 @@ namespace oprt {
 // A thread's elements of a row: kPieces pieces of kCount neighbours, Op::kMissing where the row has no such element.
 // What may be asked of them, wherever Derived keeps them: x of a piece, and whether the row has its i-th element.
 // kSlots: chains of a sum. Derived::kPlain: no piece is there in part; kSkips: pieces that are not there are not
-// visited.
+// visited; kPairs: word(p) has the piece as 16-bit floats, Derived::Element.
 template <class Derived, int kPieces_, int kCount_, int kSlots = (kCount_ > 4 ? kCount_ : 4)>
 struct Pieces {
   static constexpr int kPieces = kPieces_, kCount = kCount_;
@@ -41,9 +41,21 @@ struct Pieces {
     });
   }
   __device__ __forceinline__ float largest() const {
-    float most = -INFINITY;
-    each([&](int, float x, bool) { most = fmaxf(most, x); });
-    return most;
+    if constexpr (Derived::kPairs) {
+      using T = typename Derived::Element;
+      const auto& held = static_cast<const Derived&>(*this);
+      uint32_t most = narrow_pair(-INFINITY, -INFINITY, T{});
+      held.begin_pass();
+#pragma unroll
+      for (int p = 0; p < kPieces; ++p)
+        if (held.has(p, 0)) most = largest_pair<T>(most, held.word(p));
+      const float2 pair = widen_pair(most, T{});
+      return fmaxf(pair.x, pair.y);
+    } else {
+      float most = -INFINITY;
+      each([&](int, float x, bool) { most = fmaxf(most, x); });
+      return most;
+    }
   }
 
  private:
@@ -66,8 +78,9 @@ struct Pieces {
       if (Derived::kSkips && !held.has(p, 0)) continue;
       float x[kCount];
       held.piece(p, x);
+      const bool whole = Derived::kPlain || held.has(p, kCount - 1);
 #pragma unroll
-      for (int i = 0; i < kCount; ++i) visit(p * kCount + i, x[i], Derived::kPlain || held.has(p, i));
+      for (int i = 0; i < kCount; ++i) visit(p * kCount + i, x[i], whole || held.has(p, i));
     }
   }
 };
@@ -80,7 +93,8 @@ struct HeldAt {
 // In registers, as words.
 template <class T, int kPieces, bool kPlain_>
 struct Held : Pieces<Held<T, kPieces, kPlain_>, kPieces, kPieceElements<T>> {
-  static constexpr bool kPlain = kPlain_, kSkips = true, kShared = false;
+  using Element = T;
+  static constexpr bool kPlain = kPlain_, kSkips = true, kShared = false, kPairs = sizeof(T) == 2;
   static constexpr int kCount = kPieceElements<T>;
   mutable uint4 words[kPieces];
   HeldAt at;
@@ -90,6 +104,7 @@ struct Held : Pieces<Held<T, kPieces, kPlain_>, kPieces, kPieceElements<T>> {
 #pragma unroll
     for (uint4& word : words) asm volatile("" : "+r"(word.x), "+r"(word.y), "+r"(word.z), "+r"(word.w));
   }
+  __device__ const uint4& word(int p) const { return words[p]; }
   __device__ __forceinline__ void piece(int p, float (&values)[kCount]) const { unpack<T>(words[p], values); }
   __device__ bool has(int p, int i) const { return (at.rank + p * at.size) * kCount + (kPlain ? 0 : i) < at.length; }
 };
@@ -98,7 +113,8 @@ struct Held : Pieces<Held<T, kPieces, kPlain_>, kPieces, kPieceElements<T>> {
 // shared memory holds: 97 to 100 % of a copy's speed from 128 MB on, where registers reached 92 to 95.
 template <class T, int kPieces>
 struct HeldShared : Pieces<HeldShared<T, kPieces>, kPieces, kPieceElements<T>> {
-  static constexpr bool kPlain = true, kSkips = true, kShared = true;
+  using Element = T;
+  static constexpr bool kPlain = true, kSkips = true, kShared = true, kPairs = sizeof(T) == 2;
   static constexpr int kCount = kPieceElements<T>;
   uint4* own;  // the thread's first word of the row's, which are all of the first input, then of the second
   HeldAt at;
@@ -135,20 +151,21 @@ struct RowWeight {
         aligned(weight.stride == 1 && is_aligned(data)) {}
 };
 
-// The weights of `present` elements from the row's `begin`-th on; it has `left` from there on.
-template <int kCount, class T>
-__device__ __forceinline__ void load_weight(const RowWeight& weight, int64_t begin, int64_t left, int present,
-                                            float otherwise, float (&w)[kCount]) {
+// The kCount weights from the row's `begin`-th element on, of which it has `length`. Those of the k-th weight that is
+// absent, gamma or beta, are 1 or 0.
+template <class T, int kCount>
+__device__ __forceinline__ void load_weight(const RowWeight& weight, int k, int64_t begin, int64_t length,
+                                            float (&w)[kCount]) {
   const auto load = [&](const auto* data) {
     if constexpr (kCount > 1) {
-      if (weight.stride == 1 && present >= kCount)
-        return load_words_anywhere<kCount>(data + begin, begin, left - kCount).unpack_to(w);
+      if (weight.stride == 1)
+        return load_words_anywhere<kCount>(data + begin, begin, length - begin - kCount).unpack_to(w);
     }
-    load_each(data + begin * weight.stride, weight.stride, present, otherwise, w);
+    load_each(data + begin * weight.stride, weight.stride, kCount, 0.0f, w);
   };
   if (!weight.data) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) w[i] = otherwise;
+    for (int i = 0; i < kCount; ++i) w[i] = k == 0 ? 1.0f : 0.0f;
   } else if (weight.is_f32) {
     load(static_cast<const float*>(weight.data));
   } else {
@@ -172,6 +189,7 @@ struct RowPlan {
   Divider<uint64_t> by_parts;
   int64_t stride[kOperands];  // on the row's axis
   bool aligned[kOperands];    // every row at a 16-byte address, stride 1
+  bool alike;                 // every row of two inputs lies alike to 16-byte addresses
   Nest<uint64_t, kOperands> rows;
 };
 
@@ -278,36 +296,66 @@ __device__ __forceinline__ void load_shared_row(const RowPlan<T, Op>& plan, cons
   }
 }
 
-// Begins to load elements into shared memory, as the words that they lie in.
+// A loose row, or the part of it that a block has, as it lies in shared memory: its first element is the skew-th of the
+// words.
+struct LooseRow {
+  uint4* words;
+  int skew;
+};
+
+// Begins to load elements into shared memory, as the words that they lie in, and one more: zeros follow them.
 template <int kPieces, class T>
 __device__ __forceinline__ void begin_words(const T* from, const HeldAt& at, uint4* words) {
   constexpr int kCount = kPieceElements<T>;
   const int skew = skew_of(from);
 #pragma unroll
   for (int p = 0; p <= kPieces; ++p) {
-    const int word = at.rank + p * at.size, begin = word * kCount - skew, left = at.length - begin;
-    if (left > 0 && begin >= 0)
+    const int word = at.rank + p * at.size, begin = word * kCount - skew, left = max(at.length - begin, 0);
+    if (begin >= 0 && (word - 1) * kCount < at.length)
       copy_async<kPieceBytes>(words + word, from + begin, (left < kCount ? left : kCount) * int{sizeof(T)});
   }
   if (skew != 0)
     for (int i = at.rank; i < kCount; i += at.size)
       reinterpret_cast<T*>(words)[i] = i >= skew && i - skew < at.length ? from[i - skew] : T{};
 }
-// A piece of them, `left` elements before their end.
-template <class T>
-__device__ __forceinline__ uint4 piece_of_words(const uint4* words, int piece, int skew, int left) {
+
+// A thread's pieces of such words, those that there(p) says it has: the elements that begin `skew` elements into the
+// words rank + p * size.
+template <class T, int kPieces, class There>
+__device__ __forceinline__ void read_windows(const uint4* words, int rank, int size, int skew, const There& there,
+                                             uint4 (&pieces)[kPieces]) {
+  const auto read = [&](const auto& piece) {
+#pragma unroll
+    for (int p = 0; p < kPieces; ++p)
+      if (there(p)) pieces[p] = piece(words + rank + p * size);
+  };
+  if (skew == 0) return read([](const uint4* at) { return at[0]; });
+  const unsigned bytes = skew * static_cast<unsigned>(sizeof(T));
+  with_part(bytes, [&](auto part) { read([&](const uint4* at) { return window_from<part>(at[0], at[1], bytes); }); });
+}
+
+// Adds what a thread has put into shared memory of a second input, `apart` words further, to what it has of the first.
+template <int kPieces, class T>
+__device__ __forceinline__ void add_words(const HeldAt& at, int skew, uint4* words, int apart) {
   constexpr int kCount = kPieceElements<T>;
-  const uint4 around[2] = {words[piece], words[skew + (left < kCount ? left : kCount) > kCount ? piece + 1 : piece]};
-  uint4 out[1];
-  window(around, skew * static_cast<unsigned>(sizeof(T)), out);
-  return out[0];
+#pragma unroll
+  for (int p = 0; p <= kPieces; ++p) {
+    const int word = at.rank + p * at.size;
+    if (word * kCount >= skew && (word - 1) * kCount < at.length)
+      words[word] = sum_words<T>(words[word], words[apart + word]);
+  }
+  T* const first = reinterpret_cast<T*>(words);
+  const T* const second = reinterpret_cast<const T*>(words + apart);
+  if (skew != 0)
+    for (int i = at.rank; i < kCount; i += at.size) first[i] = narrow<T>(widen(first[i]) + widen(second[i]));
 }
 
 // Loads a loose row by way of shared memory, kBatch pieces of a thread at a time. All threads of the row call it.
 template <int kBatch, class T, class Op, class Part, class Group, class H>
 __device__ __forceinline__ void load_loose_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
-                                               uint4* row, H& held) {
+                                               LooseRow& row, H& held) {
   constexpr int kCount = H::kCount, kAtOnce = inputs_at_once<H>(Op::kInputs);
+  static_assert(H::kPieces % kBatch == 0);
   held.at = held_at(part);
   const int apart = row_words<H>(1, part.size);
 #pragma unroll
@@ -321,68 +369,50 @@ __device__ __forceinline__ void load_loose_row(const RowPlan<T, Op>& plan, const
       if (input + first > 0) group.sync();  // what lay here has been read
       const HeldAt here = {held.at.rank, held.at.size, min(held.at.length - before, most)};
 #pragma unroll
-      for (int k = 0; k < kAtOnce; ++k) begin_words<kBatch>(from[k], here, row + k * apart);
+      for (int k = 0; k < kAtOnce; ++k) begin_words<kBatch>(from[k], here, row.words + k * apart);
       commit_copies();
       wait_for_copies<0>();
+      const bool summed = kAtOnce == 2 && plan.alike;
+      if (summed) add_words<kBatch, T>(here, skew_of(from[0]), row.words, apart);
       group.sync();  // all words are there
 #pragma unroll
-      for (int p = 0; p < kBatch && first + p < H::kPieces; ++p) {
-        const int piece = here.rank + p * here.size, left = here.length - piece * kCount;
-        if (left <= 0) continue;
-        uint4& word = held.words[first + p];
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (k > 0 && summed) continue;
+        uint4 pieces[kBatch] = {};
+        row.skew = skew_of(from[k]);
+        const auto there = [&](int p) { return (here.rank + p * here.size) * kCount < here.length; };
+        read_windows<T>(row.words + k * apart, here.rank, here.size, row.skew, there, pieces);
 #pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) {
-          const uint4 words = piece_of_words<T>(row + k * apart, piece, skew_of(from[k]), left);
-          word = input + k == 0 ? words : sum_words<T>(word, words);
+        for (int p = 0; p < kBatch; ++p) {
+          uint4& word = held.words[first + p];
+          word = input + k == 0 ? pieces[p] : sum_words<T>(word, pieces[p]);
         }
-        if (input + kAtOnce < Op::kInputs || left >= kCount) continue;
-        float x[kCount];  // the row's last
-        unpack<T>(word, x);
-#pragma unroll
-        for (int i = 0; i < kCount; ++i)
-          if (i >= left) x[i] = Op::kMissing;
-        word = pack<T>(x);
       }
     }
-}
-
-// Writes operand k from `piece(p, at, present, y)`, which fills a piece. Of loose rows that are not at 16 bytes the
-// pieces meet in shared memory, where windows of them are the output's words; its ends go by elements.
-template <class T, class Op, class H, class Part, class Group, class Piece>
-__device__ __forceinline__ void store_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group, uint4* row,
-                                          int k, const Piece& piece) {
-  constexpr int kCount = H::kCount;
-  T* const to = part.data[k] + part.begin;
-  const int skew = H::kPlain ? 0 : skew_of(to);
-  if constexpr (!H::kPlain) group.sync();  // what lies in `row` has been read
-#pragma unroll
-  for (int p = 0; p < H::kPieces; ++p) {
-    int left;
-    const int64_t at = part.template piece<kCount>(p, &left);
-    if (left <= 0) continue;
-    float y[kCount];
-    piece(p, at, left < kCount ? left : kCount, y);
-    if (H::kPlain || (skew == 0 && left >= kCount))
-      store_piece(part.data[k] + at, y);
-    else if (skew != 0)
-      row[part.rank + p * part.size] = pack<T>(y);
-    else
-      store_each(part.data[k] + at, 1, left, y);
-  }
-  if constexpr (!H::kPlain) {
-    group.sync();  // all pieces are there
-    if (skew == 0) return;
-    const int length = part.active ? part.length : 0, head = kCount - skew;  // elements before the first whole word
-    const T* const from = reinterpret_cast<const T*>(row);
+  if constexpr (Op::kMissing != 0.0f) {
 #pragma unroll
     for (int p = 0; p < H::kPieces; ++p) {
-      const int piece = part.rank + p * part.size, at = head + piece * kCount;
-      if (at + kCount <= length) store_word(to + at, piece_of_words<T>(row, piece, head, kCount));
+      const int left = held.at.length - (part.rank + p * part.size) * kCount;
+      if (left <= 0 || left >= kCount) continue;
+      float x[kCount];  // the row's last
+      unpack<T>(held.words[p], x);
+#pragma unroll
+      for (int i = 0; i < kCount; ++i)
+        if (i >= left) x[i] = Op::kMissing;
+      held.words[p] = pack<T>(x);
     }
-    for (int i = part.rank; i < head && i < length; i += part.size) to[i] = from[i];
-    const int tail = head + (length > head ? (length - head) / kCount * kCount : 0);
-    for (int i = tail + part.rank; i < length; i += part.size) to[i] = from[i];
   }
+}
+
+// Puts a loose row's pieces, the sums of two inputs, where their words were.
+template <class Part, class Group, class H>
+__device__ __forceinline__ void put_loose_row(const Part& part, const Group& group, LooseRow& row, const H& held) {
+  group.sync();  // all words have been read
+#pragma unroll
+  for (int p = 0; p < H::kPieces; ++p)
+    if (held.has(p, 0)) row.words[part.rank + p * part.size] = held.words[p];
+  row.skew = 0;
+  group.sync();  // all pieces are there
 }
 
 template <class Map, int kWeights, int kCount>
@@ -397,6 +427,37 @@ __device__ __forceinline__ void apply_map(const Map& map, const float (&x)[kCoun
       y[i] = map(x[i], weights[0][i]);
     else
       y[i] = map(x[i], weights[0][i], weights[1][i]);
+  }
+}
+
+// Writes an output from a loose row in shared memory: the output's own whole words, each from the window of the row
+// that it covers, and its ends by elements. map(x, y, at): the elements x from the row's `at`-th on as y.
+template <class H, class T, class Part, class Map>
+__device__ __forceinline__ void store_loose_row(T* data, const Part& part, const LooseRow& row, const Map& map) {
+  constexpr int kCount = H::kCount;
+  T* const to = data + part.begin;
+  const int out = skew_of(to), length = part.active ? part.length : 0;
+  const auto begin = [&](int p) { return (part.rank + p * part.size) * kCount - out; };  // element of the part
+  const auto whole = [&](int p) { return begin(p) >= 0 && begin(p) + kCount <= length; };
+  // Not by the sign of a difference: of -out ptxas 13.0 makes an LEA.HI.SX32 of a negated register, which gives 0.
+  const uint4* const words_at = row.skew < out ? row.words - 1 : row.words;
+  uint4 words[H::kPieces] = {};
+  read_windows<T>(words_at, part.rank, part.size, (row.skew - out) & (kCount - 1), whole, words);
+#pragma unroll
+  for (int p = 0; p < H::kPieces; ++p) {
+    if (!whole(p)) continue;
+    float x[kCount], y[kCount];
+    unpack<T>(words[p], x);
+    map(x, y, part.begin + begin(p));
+    store_word(to + begin(p), pack<T>(y));
+  }
+  const int head = out == 0 ? 0 : min(kCount - out, length), tail = head + (length - head) / kCount * kCount;
+  for (int i = part.rank; i < 2 * kCount; i += part.size) {
+    const int at = i < kCount ? i : tail + i - kCount;
+    if (at >= (i < kCount ? head : length)) continue;
+    float x[1] = {widen(reinterpret_cast<const T*>(row.words)[row.skew + at])}, y[1];
+    map(x, y, part.begin + at);
+    to[at] = narrow<T>(y[0]);
   }
 }
 
@@ -461,28 +522,23 @@ __device__ __forceinline__ void write_plain_row(const RowPlan<T, Op>& plan, cons
   }
 }
 
-// The map of what a thread holds, by the whole row's statistics.
-template <class T, class Op, class H, class Part, class Group>
-__device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group, uint4* row,
-                                          const typename Op::Local& local, const typename Op::Stat& stat,
-                                          const H& held) {
-  constexpr int kCount = H::kCount, kWeights = Op::kWeights;
-  const auto map = plan.op.map(local, stat);
+// The map of what a thread holds, by the whole row's statistics; of a loose row what lies in shared memory.
+template <class T, class Op, class H, class Part>
+__device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part& part, const LooseRow& row,
+                                          const typename Op::Stat& stat, const H& held) {
+  const auto map = plan.op.map(stat);
   if constexpr (H::kPlain) {
-    if constexpr (kWeights > 0) {
+    if constexpr (Op::kWeights > 0) {
       if (plan.op.weights[0].is_f32) return write_plain_row<float>(plan, part, held, map);
     }
     write_plain_row<T>(plan, part, held, map);
   } else {
-    held.begin_pass();
-    store_row<T, Op, H>(plan, part, group, row, 0, [&](int p, int64_t at, int present, float(&y)[kCount]) {
-      float x[kCount], weights[kWeights > 0 ? kWeights : 1][kCount];
-      held.piece(p, x);
-      if constexpr (kWeights > 0) {
+    store_loose_row<H>(part.data[0], part, row, [&](const auto& x, auto& y, int64_t at) {
+      constexpr int kCount = sizeof(x) / sizeof(float), kWeights = Op::kWeights;
+      float weights[kWeights > 0 ? kWeights : 1][kCount];
+      if constexpr (kWeights > 0)
 #pragma unroll
-        for (int k = 0; k < kWeights; ++k)
-          load_weight<kCount, T>(plan.op.weights[k], at, plan.length - at, present, k == 0 ? 1.0f : 0.0f, weights[k]);
-      }
+        for (int k = 0; k < kWeights; ++k) load_weight<T>(plan.op.weights[k], k, at, plan.length, weights[k]);
       apply_map<decltype(map), kWeights>(map, x, weights, y);
     });
   }
@@ -490,11 +546,23 @@ __device__ __forceinline__ void write_row(const RowPlan<T, Op>& plan, const Part
 
 // The second output of an Op with two inputs: their rounded sum.
 template <class T, class Op, class H, class Part, class Group>
-__device__ __forceinline__ void write_sum(const RowPlan<T, Op>& plan, const Part& part, const Group& group, uint4* row,
-                                          const H& held) {
-  if constexpr (Op::kInputs == 2)
-    store_row<T, Op, H>(plan, part, group, row, 1,
-                        [&](int p, int64_t, int, float(&y)[H::kCount]) { held.piece(p, y); });
+__device__ __forceinline__ void write_sum(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
+                                          LooseRow& row, const H& held) {
+  if constexpr (Op::kInputs == 2) {
+    if constexpr (H::kPlain) {
+#pragma unroll
+      for (int p = 0; p < H::kPieces; ++p) {
+        int left;
+        const int64_t at = part.template piece<H::kCount>(p, &left);
+        float y[H::kCount];
+        held.piece(p, y);
+        if (left > 0) store_piece(part.data[1] + at, y);
+      }
+    } else {
+      if (inputs_at_once<H>(Op::kInputs) == 1 || !plan.alike) put_loose_row(part, group, row, held);
+      store_loose_row<H>(part.data[1], part, row, [](const auto& x, auto& y, int64_t) { memcpy(y, x, sizeof(x)); });
+    }
+  }
 }
 
 }  // namespace oprt

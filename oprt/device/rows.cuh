@@ -12,7 +12,7 @@
 //   local(held, group, count)            Local of the `count` elements of the group's lanes of one warp
 //   gather(local, held, group, length)   Stat of the group's part
 //   combine(low, high)        Stat of two parts
-//   map(local, stat)          a functor (x, weights) -> y for the thread's own pieces, from the whole row's Stat
+//   map(stat)                 a functor (x, weights) -> y, from the whole row's Stat
 //
 // All of a group call local and gather. In place is safe: a row's threads (a part's, where it has some) write to it
 // when all of it has been read. How pieces are loaded and stored is device/row_pieces.cuh.
@@ -22,10 +22,18 @@
 
 namespace oprt {
 
-// Threads up to which plain rows are held in registers: the GPU has them all at once, and a call takes as long as its
-// longest chain of latencies, which shared memory would lengthen (rmsnorm, 256 rows of 4096, bf16: 3.1 us to 2.85; 4096
-// rows of 768, bf16 5.5 us to 4.9, f32 9.5 to 8.4).
-constexpr int64_t kFewThreads = int64_t{1} << 17;
+// Plain rows are held in registers where the GPU has them all at once: a call then takes as long as its longest chain
+// of latencies, which shared memory would lengthen. What registers hold is less, so that a second round of blocks loses
+// more than that. Us on an H200, registers and shared memory:
+//
+//   softmax, f32 4096 x 768       7.26  8.44      rmsnorm, f32 4096 x 768, 1.3 rounds       8.25  7.75
+//   rmsnorm, bf16 512 x 4096      3.61  3.82      layernorm, bf16 4096 x 768, 1.9           5.95  5.36
+//   layernorm, bf16 512 x 4096    4.28  4.84      layernorm, bf16 1024 x 4096, 1.9          7.53  6.66
+//
+// Two inputs of f32 take so much shared memory that few are at once there as well: add_rmsnorm, 256 x 16384, 1.9
+// rounds, 19.8 and 22.1.
+template <class T, class Op>
+constexpr int kRoundsInRegisters = Op::kInputs * sizeof(T) == 8 ? 2 : 1;
 
 // Blocks that a multiprocessor must hold at once: what bounds the registers of a thread.
 //
@@ -72,27 +80,29 @@ constexpr int kHeldAtOnce = H::kPieces < kPiecesAtOnce ? H::kPieces : kPiecesAtO
 template <class T, class Op, class Part, class Group, class H>
 __device__ __forceinline__ void load_held_row(const RowPlan<T, Op>& plan, const Part& part, const Group& group,
                                               H& held) {
-  if constexpr (H::kPlain)
+  if constexpr (H::kPlain) {
     load_row(plan, part, held);
-  else
-    load_loose_row<kHeldAtOnce<H>>(plan, part, group, shared_row<Op, H>(group), held);
+  } else {
+    LooseRow row = {shared_row<Op, H>(group), 0};
+    load_loose_row<kHeldAtOnce<H>>(plan, part, group, row, held);
+  }
 }
 
 // What is left to do of a row that is held.
 template <class T, class Op, class Part, class Group, class H>
-__device__ __forceinline__ void map_held_row(const RowPlan<T, Op>& plan, const Part& part, Group& group, uint4* row,
+__device__ __forceinline__ void map_held_row(const RowPlan<T, Op>& plan, const Part& part, Group& group, LooseRow& row,
                                              const H& held) {
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
   write_sum(plan, part, group, row, held);
-  write_row(plan, part, group, row, local, stat, held);
+  write_row(plan, part, row, stat, held);
 }
 
 // Loose rows: the warp and block paths.
 template <class T, class Op, class Group, class H>
 __device__ __forceinline__ void map_loose_row(const RowPlan<T, Op>& plan, Group& group) {
   const RowPart<T, Op, Group, false> part(plan, group, blockIdx.x, 0);
-  uint4* const row = shared_row<Op, H>(group);
+  LooseRow row = {shared_row<Op, H>(group), 0};
   H held;
   load_loose_row<H::kPieces>(plan, part, group, row, held);
   map_held_row(plan, part, group, row, held);
@@ -102,9 +112,10 @@ __device__ __forceinline__ void map_loose_row(const RowPlan<T, Op>& plan, Group&
 template <class T, class Op, class Group, class H>
 __device__ __forceinline__ void map_shared_row(const RowPlan<T, Op>& plan, Group& group) {
   const RowPart<T, Op, Group, true> part(plan, group, blockIdx.x, 0);
+  LooseRow row = {shared_row<Op, H>(group), 0};
   H held;
-  load_shared_row(plan, part, shared_row<Op, H>(group), held);
-  map_held_row(plan, part, group, nullptr, held);
+  load_shared_row(plan, part, row.words, held);
+  map_held_row(plan, part, group, row, held);
 }
 
 // A plain row in registers whose weights, of type G, are loaded with it: for few rows, which wait for every load.
@@ -117,8 +128,9 @@ __device__ __forceinline__ void map_row_and_weights(const RowPlan<T, Op>& plan, 
   weights.load(plan, part, 0);
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto stat = plan.op.gather(local, held, group, static_cast<float>(part.length));
-  write_sum(plan, part, group, nullptr, held);
-  write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(local, stat), 0, weights);
+  LooseRow none = {};
+  write_sum(plan, part, group, none, held);
+  write_plain_pieces<G, H::kPieces>(plan, part, held, plan.op.map(stat), 0, weights);
 }
 template <class T, class Op, class Group, class H>
 __device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& group) {
@@ -131,7 +143,7 @@ __device__ __forceinline__ void map_few_rows(const RowPlan<T, Op>& plan, Group& 
 template <class T, class Op, class H, int kWidth>
 __global__ void __launch_bounds__(kWarpThreads, kMapWarpBlocks<Op, H>)
     map_warp_rows(const __grid_constant__ RowPlan<T, Op> plan, int lanes) {
-  begin_kernel();
+  begin_kernel(plan);
   LanesOf<kWidth> group{lanes};
   if constexpr (!H::kPlain)
     map_loose_row<T, Op, decltype(group), H>(plan, group);
@@ -170,17 +182,17 @@ __global__ void __launch_bounds__(kRowThreads, H::kPieces* Op::kInputs >= 16 ? 1
   Group group = GroupMaker<Group>::make();
   const int blocks = cluster.blocks();
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, blockIdx.x / blocks, blockIdx.x % blocks);
-  uint4* const words = shared_row<Op, H>(group);
+  LooseRow row = {shared_row<Op, H>(group), 0};
   H held;
   if constexpr (H::kShared) {
-    load_shared_row(plan, part, words, held);
+    load_shared_row(plan, part, row.words, held);
   } else {
-    load_loose_row<H::kPieces>(plan, part, group, words, held);
+    load_loose_row<H::kPieces>(plan, part, group, row, held);
   }
   const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
   const auto own = plan.op.gather(local, held, group, static_cast<float>(part.length));
-  write_sum(plan, part, group, words, held);
-  write_row(plan, part, group, words, local, cluster.reduce(own, combine_of(plan.op)), held);
+  write_sum(plan, part, group, row, held);
+  write_row(plan, part, row, cluster.reduce(own, combine_of(plan.op)), held);
 }
 
 // Statistics of one part of a row, to stats[part * rows + row].
@@ -225,14 +237,13 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   uint64_t part_index = blockIdx.x;
   const int64_t rows_block = static_cast<int64_t>(plan.by_parts.divide(part_index));
   const RowPart<T, Op, Group, H::kPlain> part(plan, group, rows_block, static_cast<int64_t>(part_index));
-  uint4* const words = shared_row<Op, H>(group);
+  LooseRow row = {shared_row<Op, H>(group), 0};
   H held;
-  load_loose_row<H::kPieces>(plan, part, group, words, held);
-  const int64_t row = rows_block * group.rows() + group.row();
-  const auto stat = whole_stat(plan, stats, part.active ? row : 0, group);
-  const auto local = plan.op.local(held, group, part.template of_lanes<H>(group.lanes()));
-  write_sum(plan, part, group, words, held);
-  write_row(plan, part, group, words, local, stat, held);
+  load_loose_row<H::kPieces>(plan, part, group, row, held);
+  const int64_t index = rows_block * group.rows() + group.row();
+  const auto stat = whole_stat(plan, stats, part.active ? index : 0, group);
+  write_sum(plan, part, group, row, held);
+  write_row(plan, part, row, stat, held);
 }
 
 // ---- the host's side ----
@@ -279,6 +290,7 @@ RowPlan<T, Op> row_plan(const Rows& rows, const RowShape& shape, const Call& cal
                          Divider<uint64_t>(shape.parts),
                          {},
                          {},
+                         false,
                          Nest<uint64_t, kOperands>(rows.rows, rows.rows.rank)};
   for (int k = 0; k < kOperands; ++k) {
     plan.data[k] = first<T>(call, rows.rows, k);
@@ -286,6 +298,7 @@ RowPlan<T, Op> row_plan(const Rows& rows, const RowShape& shape, const Call& cal
     plan.stride[k] = rows.axis_stride[k];
     plan.aligned[k] = rows.axis_stride[k] == 1 && rows_aligned(rows.rows, k, plan.data[k], sizeof(T), rows.rows.rank);
   }
+  if constexpr (Op::kInputs == 2) plan.alike = rows_alike(rows.rows, 2, plan.data[2], 3, plan.data[3], sizeof(T));
   return plan;
 }
 
@@ -310,26 +323,38 @@ using Loose = Held<T, kElements / kPieceElements<T>, false>;
 template <class T, class Op>
 constexpr int kLeastElements = sizeof(T) == 2 ? Op::Stat::kLeast16 : 16;  // of a thread of a block, see map_shape
 
+// launched: where given, only if rows are few.
 template <class H, class T, class Op>
 Status launch_warp_rows(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call,
-                        const LaunchShape& grid) {
+                        const LaunchShape& grid, bool* launched = nullptr) {
+  const auto by = [&](auto width) {
+    constexpr auto kKernel = map_warp_rows<T, Op, H, width>;
+    constexpr int kRounds = kRoundsInRegisters<T, Op>;
+    return launched ? launch_few<kKernel>(kRounds, launched, name, call, grid, plan, shape.lanes)
+                    : launch<kKernel>(name, call, grid, plan, shape.lanes);
+  };
   if constexpr (H::kPieces == kShortPieces)
-    if (shape.lanes < kLanes) return launch<map_warp_rows<T, Op, H, 0>>(name, call, grid, plan, shape.lanes);
-  return launch<map_warp_rows<T, Op, H, kLanes>>(name, call, grid, plan, shape.lanes);
+    if (shape.lanes < kLanes) return by(std::integral_constant<int, 0>{});
+  return by(std::integral_constant<int, kLanes>{});
 }
 
-// Plain rows in registers, with their weights.
+// Plain rows in registers, with their weights: where they are few, which *launched says.
 template <class T, class Op>
-Status map_in_registers(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
+Status map_in_registers(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call,
+                        bool* launched) {
   if (shape.path == RowPath::kWarp) {
     const LaunchShape grid = {blocks_for(plan.count, shape.threads / shape.lanes), shape.threads};
     constexpr int kShort = kShortPieces * kPieceElements<T>, kMost = sizeof(T) > 2 ? 24 : kRowElements;
-    if (shape.elements == kShort) return launch_warp_rows<InRegisters<T, kShort>>(name, shape, plan, call, grid);
-    return launch_warp_rows<InRegisters<T, kMost>>(name, shape, plan, call, grid);
+    if (shape.elements == kShort)
+      return launch_warp_rows<InRegisters<T, kShort>>(name, shape, plan, call, grid, launched);
+    return launch_warp_rows<InRegisters<T, kMost>>(name, shape, plan, call, grid, launched);
   }
   const LaunchShape grid = {plan.count, shape.threads};
-  if (shape.elements == 32) return launch<map_block_rows<T, Op, InRegisters<T, 32>>>(name, call, grid, plan);
-  return launch<map_block_rows<T, Op, InRegisters<T, kLeastElements<T, Op>>>>(name, call, grid, plan);
+  const auto block_rows = [&](auto held) {
+    return launch_few<map_block_rows<T, Op, decltype(held)>>(kRoundsInRegisters<T, Op>, launched, name, call, grid,
+                                                             plan);
+  };
+  return shape.elements == 32 ? block_rows(InRegisters<T, 32>{}) : block_rows(InRegisters<T, kLeastElements<T, Op>>{});
 }
 
 // Rows by way of shared memory: How is InShared or Loose.
@@ -368,10 +393,12 @@ Status map_in_shared(const char* name, const RowShape& shape, const RowPlan<T, O
 template <class T, class Op>
 Status map_contiguous_rows(const char* name, const RowShape& shape, const RowPlan<T, Op>& plan, const Call& call) {
   const bool preparing = preparing_on != kNotPreparing, plain = is_plain(plan, RowPlan<T, Op>::kOperands);
-  const int threads = shape.path == RowPath::kWarp ? shape.lanes : shape.threads;  // of a row
-  const bool few = shape.path != RowPath::kCluster && shape.elements <= 32 && plan.count * threads <= kFewThreads;
-  if (plain || preparing)
-    OPRT_TRY(few ? map_in_registers(name, shape, plan, call) : map_in_shared<InShared>(name, shape, plan, call));
+  if (plain || preparing) {
+    bool launched = false;
+    if (shape.path != RowPath::kCluster && shape.elements <= kRowElements)
+      OPRT_TRY(map_in_registers(name, shape, plan, call, &launched));
+    if (!launched || preparing) OPRT_TRY(map_in_shared<InShared>(name, shape, plan, call));
+  }
   if (!plain || preparing) return map_in_shared<Loose>(name, shape, plan, call);
   return {};
 }

@@ -71,6 +71,22 @@ __device__ __forceinline__ uint32_t narrow_pair(float low, float high, bf16) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
+// The larger elements of pairs; a NaN counts as nothing where the other is a number.
+__device__ __forceinline__ uint32_t largest_pair(uint32_t a, uint32_t b, f16) {
+  const __half2 most = __hmax2(*reinterpret_cast<__half2*>(&a), *reinterpret_cast<__half2*>(&b));
+  return *reinterpret_cast<const uint32_t*>(&most);
+}
+__device__ __forceinline__ uint32_t largest_pair(uint32_t a, uint32_t b, bf16) {
+  const __nv_bfloat162 most = __hmax2(*reinterpret_cast<__nv_bfloat162*>(&a), *reinterpret_cast<__nv_bfloat162*>(&b));
+  return *reinterpret_cast<const uint32_t*>(&most);
+}
+// Of a pair and those of a word.
+template <class T>
+__device__ __forceinline__ uint32_t largest_pair(uint32_t pair, const uint4& word) {
+  const uint32_t low = largest_pair(word.x, word.y, T{}), high = largest_pair(word.z, word.w, T{});
+  return largest_pair(pair, largest_pair(low, high, T{}), T{});
+}
+
 // The elements of one 16-byte word.
 template <class T>
 __device__ __forceinline__ void unpack(const uint4& word, compute_t<T>* x) {
@@ -221,6 +237,27 @@ __device__ __forceinline__ void window(const uint4 (&in)[kOut + 1], unsigned ske
                         __funnelshift_r(parts[4 * i + 1], parts[4 * i + 2], bits),
                         __funnelshift_r(parts[4 * i + 2], parts[4 * i + 3], bits),
                         __funnelshift_r(parts[4 * i + 3], parts[4 * i + 4], bits));
+}
+
+// The word that begins `bytes` into two, bytes / 4 being kPart.
+template <int kPart>
+__device__ __forceinline__ uint4 window_from(const uint4& low, const uint4& high, unsigned bytes) {
+  const uint32_t parts[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  const unsigned bits = bytes % 4 * 8;
+  return make_uint4(__funnelshift_r(parts[kPart], parts[kPart + 1], bits),
+                    __funnelshift_r(parts[kPart + 1], parts[kPart + 2], bits),
+                    __funnelshift_r(parts[kPart + 2], parts[kPart + 3], bits),
+                    __funnelshift_r(parts[kPart + 3], parts[kPart + 4], bits));
+}
+// visit(bytes / 4) as a constant: four copies of the code, for many windows that begin alike.
+template <class Visit>
+__device__ __forceinline__ void with_part(unsigned bytes, const Visit& visit) {
+  switch (bytes / 4) {
+    case 0: return visit(std::integral_constant<int, 0>{});
+    case 1: return visit(std::integral_constant<int, 1>{});
+    case 2: return visit(std::integral_constant<int, 2>{});
+    default: return visit(std::integral_constant<int, 3>{});
+  }
 }
 
 // From any address: 16-bit elements as a window of the aligned words around them, which are read only where `before`

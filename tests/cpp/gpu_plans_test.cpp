@@ -9,6 +9,7 @@
 #include "oprt/core/loop.h"
 #include "oprt/device/divide.h"
 #include "oprt/device/nest.h"
+#include "oprt/device/occupancy.h"
 #include "oprt/device/row_shape.h"
 
 namespace oprt {
@@ -162,6 +163,45 @@ void expect_covers(const RowShape& s, int64_t length, int64_t element_bytes, boo
 // Of a block, for capability 7.5; 8.6, 8.9 and 12.0; 9.0.
 constexpr int64_t kSmallShared = 64 << 10, kMediumShared = 99 << 10, kLargeShared = 227 << 10;
 
+// Of an H200, and of a device whose multiprocessors hold little.
+constexpr Multiprocessors kH200 = {132, 228 << 10, 1 << 10, 227 << 10, 65536, 2048, 32},
+                          kSmall = {68, 64 << 10, 0, 64 << 10, 65536, 1024, 16};
+
+// As `cudaOccupancyMaxActiveBlocksPerMultiprocessor` says of kernels without shared memory on an H200.
+TEST(BlocksAtOnce, AreBoundByWhatTheyNeedMostOf) {
+  const auto of_each = [](int registers, int threads) { return blocks_at_once(registers, threads, kH200) / 132; };
+  EXPECT_EQ(of_each(0, 128), 16);  // threads
+  EXPECT_EQ(of_each(32, 256), 8);
+  EXPECT_EQ(of_each(33, 256), 6);  // registers: 40 of a thread
+  EXPECT_EQ(of_each(48, 128), 10);
+  EXPECT_EQ(of_each(80, 128), 6);
+  EXPECT_EQ(of_each(112, 128), 4);
+  EXPECT_EQ(of_each(112, 512), 1);
+  EXPECT_EQ(of_each(255, 64), 4);
+  EXPECT_EQ(of_each(16, 32), 32);  // blocks
+  EXPECT_EQ(of_each(200, 1024), 0);
+}
+
+TEST(EvenShare, LeavesRoomForTheShareAndNoMore) {
+  for (const Multiprocessors& all : {kH200, kSmall})
+    for (int fixed : {0, 16, 1000})
+      for (int64_t blocks : {all.count + 1, 2 * all.count, 2 * all.count + 1, 7 * all.count, 16 * all.count}) {
+        const int64_t share = (blocks + all.count - 1) / all.count;
+        const int64_t block = evenly_shared(blocks, 0, fixed, all) + fixed + all.reserved;
+        EXPECT_LE(share * block, all.shared) << blocks;
+        EXPECT_GT((share + 1) * block, all.shared) << blocks;
+        EXPECT_LE(block - all.reserved, all.most) << blocks;
+      }
+}
+
+TEST(EvenShare, LeavesOtherLaunchesAsTheyAre) {
+  EXPECT_EQ(evenly_shared(1, 0, 0, kH200), 0);
+  EXPECT_EQ(evenly_shared(132, 4096, 0, kH200), 4096);
+  EXPECT_EQ(evenly_shared(16 * 132 + 1, 4096, 0, kH200), 4096);
+  EXPECT_EQ(evenly_shared(int64_t{1} << 40, 0, 0, kH200), 0);
+  EXPECT_EQ(evenly_shared(1000, 100 << 10, 0, kH200), 100 << 10);  // what it needs is more than a share
+}
+
 TEST(RowShape, CoversEveryLength) {
   std::vector<int64_t> lengths;
   for (int64_t n = 0; n < 2100; ++n) lengths.push_back(n);
@@ -192,7 +232,10 @@ TEST(RowShape, ClimbsItsLadder) {
   EXPECT_EQ(row_shape(257, 2, true, true).elements, kRowElements);
   EXPECT_EQ(path(1024), RowPath::kWarp);
   EXPECT_EQ(path(1025), RowPath::kBlock);
-  EXPECT_EQ(row_shape(1025, 2, true, true).threads, 64);
+  EXPECT_EQ(row_shape(1025, 2, true, true).threads, 128);
+  EXPECT_EQ(row_shape(4096, 2, true, true).threads, 256);
+  EXPECT_EQ(row_shape(4097, 2, true, true).elements, kRowElements);
+  EXPECT_EQ(row_shape(8192, 2, true, true).threads, 256);
   EXPECT_EQ(row_shape(16384, 2, true, true).threads, 512);
   EXPECT_EQ(path(16385), RowPath::kSplit);
   EXPECT_EQ(row_shape(512, 4, false, true).path, RowPath::kColumns);

@@ -307,7 +307,13 @@ def test_bits_that_depend_on_the_batch_are_seen():
         doubled(outs, ins)
         outs[0][-1:] = np.nextafter(outs[0][-1:], np.float32(inf)) if len(outs[0]) > 1 else outs[0][-1:]
 
-    assert rows.check(SUITE, Kernel(doubled), "f32", 33) is None
+    def by_address(outs, ins):
+        doubled(outs, ins)
+        if ins[0].ctypes.data % 16:
+            outs[0][...] = np.nextafter(outs[0], np.float32(inf))
+
+    assert rows.check(SUITE, Kernel(doubled), "f32", 32) is None
+    assert "inputs lie 1" in rows.check(SUITE, Kernel(by_address), "f32", 32)
     assert "of 256" in rows.check(SUITE, Kernel(by_batch), "f32", 33)
     assert "row 1 of 2" in rows.check(SUITE, Kernel(by_place), "f32", 33)
 

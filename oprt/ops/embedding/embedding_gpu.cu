@@ -1,6 +1,6 @@
 // embedding on the GPU: rows of the table, moved as integers of the elements' size.
 //
-// Work:     the lanes of a row, a power of two of them, take up to four pieces each, neighbours beside neighbours; all
+// Work:     the lanes of a row, a power of two of them, take one or two pieces each, neighbours beside neighbours; all
 //           of a row's threads read its id, from cache but for the first.
 // Traffic:  the ids and each row picked once, out once.
 // Bad ids:  memory outside the table is never read. The row of out becomes NaN (0 for integers), and the row's first
@@ -25,13 +25,13 @@ constexpr int kThreads = 256, kPieces = 2;  // without lanes
 // Pieces that a lane takes, by the pieces of all rows. bf16 on an H200, us:
 //
 //   rows of             1     2     4
-//   64 of 4096        1.78  1.81  1.87
-//   1024 of 4096      5.61  4.84  4.60
-//   8192 of 768       10.5   6.4   5.8
-//   65536 of 128      10.4   8.1   7.5
-//   8192 of 4096      41.2  34.5  35.2
+//   64 of 4096        1.38  1.40  1.42
+//   1024 of 4096      6.53  6.12  6.76
+//   8192 of 768       10.3  8.07  8.08
+//   65536 of 128      10.5  8.74  9.35
+//   8192 of 4096      41.1  34.5  35.3
 constexpr int kLaneThreads = 128, kLaneBits = 7;
-constexpr int pieces_each(int64_t pieces) { return pieces < 1 << 16 ? 1 : pieces < 1 << 21 ? 4 : 2; }
+constexpr int pieces_each(int64_t pieces) { return pieces < 1 << 16 ? 1 : 2; }
 
 template <class T, class Id, class U>
 struct Lookup {
@@ -49,7 +49,7 @@ struct Lookup {
 
 template <class T, class Id, class U>
 __global__ void __launch_bounds__(kThreads) embedding_elements(const __grid_constant__ Lookup<T, Id, U> plan) {
-  begin_kernel();
+  begin_kernel(plan);
   U column = static_cast<U>(blockIdx.x) * kThreads + threadIdx.x;
   if (column >= plan.count) return;
   const U row = plan.of_row.divide(column);
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads) embedding_elements(const __grid_cons
 template <int kEach, class T, class Id, class U>
 __global__ void __launch_bounds__(kLaneThreads)
     embedding_lanes(const __grid_constant__ Lookup<T, Id, U> plan, int lane_bits) {
-  begin_kernel();
+  begin_kernel(plan);
   constexpr int kCount = kPieceElements<T>;
   U part = blockIdx.x;
   const U rows = plan.of_row.divide(part), lanes = U{1} << lane_bits;
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kLaneThreads)
 // Rows that begin anywhere. The ids and the pieces of all are under way while the first's are.
 template <class T, class Id, class U>
 __global__ void __launch_bounds__(kThreads) embedding_windows(const __grid_constant__ Lookup<T, Id, U> plan) {
-  begin_kernel();
+  begin_kernel(plan);
   constexpr int kCount = kPieceElements<T>;
   U piece[kPieces];
   T* out[kPieces];
@@ -207,11 +207,8 @@ Status look_up(const EmbeddingPlan& plan, const Call& call) {
         const auto by_lanes = [&](auto each) {
           return look_up_by_lanes<each>(call, lookup, lookups.count, whole_of_row);
         };
-        switch (pieces_each(lookups.count * whole_of_row)) {
-          case 1: OPRT_TRY(by_lanes(std::integral_constant<int, 1>{})); break;
-          case 2: OPRT_TRY(by_lanes(std::integral_constant<int, 2>{})); break;
-          default: OPRT_TRY(by_lanes(std::integral_constant<int, 4>{}));
-        }
+        OPRT_TRY(pieces_each(lookups.count * whole_of_row) == 1 ? by_lanes(std::integral_constant<int, 1>{})
+                                                                : by_lanes(std::integral_constant<int, 2>{}));
       }
       if (whole && !preparing) return {};
       return launch<embedding_windows<T, Id, U>>("embedding", call, {blocks_for(count, kPieces * kThreads), kThreads},

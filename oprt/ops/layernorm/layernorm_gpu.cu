@@ -61,7 +61,7 @@ struct Layernorm {
       return fmaf((x - mean) * scale, gamma, beta);
     }
   };
-  __device__ Map map(const Local&, const Stat& stat) const { return {stat.mean, rsqrtf(stat.squares / length + eps)}; }
+  __device__ Map map(const Stat& stat) const { return {stat.mean, rsqrtf(stat.squares / length + eps)}; }
 };
 
 Status layernorm_run(const LayernormPlan& plan, const Call& call) {

@@ -52,14 +52,14 @@ __device__ void sum_whole_rows(const SumPlan<T>& plan, Group& group) {
 template <class T, class H, int kRows>
 __global__ void __launch_bounds__(kWarpThreads, kWarpBlocks)
     sum_warp_rows(const __grid_constant__ SumPlan<T> plan, int lanes) {
-  begin_kernel();
+  begin_kernel(plan);
   Lanes group{lanes};
   sum_whole_rows<T, H, kRows>(plan, group);
 }
 
 template <class T, class H>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_block_rows(const __grid_constant__ SumPlan<T> plan) {
-  begin_kernel();
+  begin_kernel(plan);
   Block group = GroupMaker<Block>::make();
   sum_whole_rows<T, H>(plan, group);
 }
@@ -70,7 +70,7 @@ constexpr int kMaxLongParts = kLanes;
 // warps do not wait for each other between them.
 template <class T, class H>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_long_row(const __grid_constant__ SumPlan<T> plan) {
-  begin_kernel();
+  begin_kernel(plan);
   using Part = RowPart<T, RowSum, Block, H::kPlain>;
   __shared__ float of_warps[kMaxLongParts][kMaxWarps], of_parts[kMaxLongParts];
   Block group = GroupMaker<Block>::make();
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks) sum_long_row(const __
 template <class T>
 __global__ void __launch_bounds__(kRowThreads)
     sum_row_parts(const __grid_constant__ SumPlan<T> plan, const SumStat* stats) {
-  begin_kernel();
+  begin_kernel(plan);
   Block group = GroupMaker<Block>::make();
   const RowPart<T, RowSum, Block, false> row(plan, group, blockIdx.x, 0);
   const SumStat total = whole_stat(plan, stats, blockIdx.x, group);
@@ -126,14 +126,13 @@ template <class T, int kWide>
 __device__ __forceinline__ SumStat sum_of_warp(const SumPlan<T>& plan, int64_t part) {
   const ColumnTile<T, RowSum, kWide> tile(plan, blockIdx.x, part);
   ColumnHeld<kWide> held[kWide];
-  SumStat local[kWide];
   tile.load(plan, held);
-  return tile.stat(plan, held, local);
+  return tile.stat(plan, held);
 }
 
 template <class T, int kWide>
 __global__ void __launch_bounds__(kRowThreads, kColumnBlocks) sum_columns(const __grid_constant__ SumPlan<T> plan) {
-  begin_kernel();
+  begin_kernel(plan);
   __shared__ ColumnExchange<SumStat> exchange;
   const SumStat own = sum_of_warp<T, kWide>(plan, 0);
   exchange.template gather<false>(own, ColumnLanes<kWide>::own(), combine_of(plan.op));
@@ -146,7 +145,7 @@ constexpr int kMaxLongColumnParts = 8;
 template <class T, int kWide>
 __global__ void __launch_bounds__(kRowThreads, kColumnBlocks)
     sum_long_columns(const __grid_constant__ SumPlan<T> plan) {
-  begin_kernel();
+  begin_kernel(plan);
   __shared__ float of_warps[kMaxLongColumnParts][kRowLanes][kMaxWarps + 1];  // 1 more: columns in different banks
   __shared__ SumStat of_columns[kRowLanes];
   const int parts = static_cast<int>(plan.parts);
@@ -172,7 +171,7 @@ __global__ void __launch_bounds__(kRowThreads, kColumnBlocks)
 template <class T>
 __global__ void __launch_bounds__(kRowThreads)
     sum_column_parts(const __grid_constant__ SumPlan<T> plan, const SumStat* stats) {
-  begin_kernel();
+  begin_kernel(plan);
   __shared__ ColumnExchange<SumStat> exchange;
   gather_parts(plan, stats, blockIdx.x, threadIdx.x % kLanes, exchange);
   write_columns(plan, exchange.of_columns);

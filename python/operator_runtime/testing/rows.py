@@ -1,4 +1,4 @@
-"""Batch invariance: a row's bits are the same in every batch and at every place in it."""
+"""Batch invariance: a row's bits are the same in every batch, at every place in it, and at every address."""
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from operator_runtime.testing.dtypes import rounded
 from operator_runtime.testing.layout import filled
 
 BATCHES = (1, 2, 17, 33, 128, 255, 256, 257, 1024)
+MOVED = ((1, 1), (1, 0), (0, 1), (3, 6))  # elements by which a row's inputs and outputs lie past where they lay
 SHORT = (1, 31, 33, 128, 1025)
 
 
@@ -59,4 +60,18 @@ def check_call(suite, operator, d, call):
                 big[i][place] = kept[i]
             if [out[place].tobytes() for out in here] != right:
                 return f"row {place} of {rows} has other bits than the same row alone"
+    for by_in, by_out in MOVED:
+        ins = [moved(placed, by_in) if i in big else placed and placed.view for i, placed in enumerate(alone.ins)]
+        here = [moved(out, by_out) for out in alone.outs]
+        with operator.prepare(here, ins, call.params) as prepared:
+            prepared.run()
+        if [out.tobytes() for out in here] != right:
+            return f"a row whose inputs lie {by_in} and whose outputs lie {by_out} elements further has other bits"
     return None
+
+
+def moved(placed, by):
+    """A copy that begins so many elements past an aligned address."""
+    copy = filled(placed.view.size + by, placed.dtype)[by:].reshape(placed.view.shape)
+    copy[...] = placed.view
+    return copy
