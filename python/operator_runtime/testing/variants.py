@@ -26,8 +26,9 @@ LAYOUTS = ("contiguous", "transposed", "offset")
 DRAWS, TURNED = 12, 8  # of a size and layout; of a size and an input that is turned
 
 LENGTHS = (8, 64, 128, 256, 512, 768, 1024, 1536, 2048, 4096, 8192, 16_384, 17_408, 32_768, 65_536, 131_072)
-COUNTS = (2, 17, 70, 130, 260, 520, 1030, 2060, 4100, 8200, 16_400, 32_800, 132_000)
-MOST = 5 << 20  # elements
+# Rows of a power of two of threads, as many as do not fit at once into 132 multiprocessors, or into two rounds of them.
+COUNTS = (2, 17, 70, 130, 270, 540, 1080, 2160, 4300, 8500, 17_000, 34_000, 136_000)
+MOST = 18 << 20  # elements
 
 
 class Sized(Draw):
