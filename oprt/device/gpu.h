@@ -54,13 +54,13 @@ __device__ __forceinline__ uint32_t looked_at(const Argument& argument) {
 // The first statement of every kernel. Kernels of one stream overlap at their ends (launch.cuh): the next may be placed
 // as soon as every block of this one runs, and waits here until this one has ended and its writes are visible.
 // Meanwhile the arguments named come: that they decide whether it waits twice keeps the compiler from asking for them
-// later. Rows of blocks name none, whose arguments are asked for beside their first loads. Times with them named, of
-// those without, on an H200:
+// later. Sums, lookups and rows of a warp name theirs. Times with them named, of those without, on an H200:
 //
-//   reduce_sum, 16 to 4096 rows      .87 to .98      softmax, bf16 1024 x 16384       1.05
-//   rows of a warp, up to 128        .94 to .96      softmax, f32 1024 x 4096         1.03 to 1.07
-//   embedding, 64 ids                .96             add_rmsnorm, bf16 16 x 4096      1.10 to 1.13
-//   transpose, 512 x 512             .96             silu, cast                       .99 to 1.01
+//   reduce_sum, 16 to 4096 rows      .87 to .98      transpose, 512 x 512             .96
+//   rows of a warp, up to 128        .94 to .96      transpose, 1024 x 1024           1.05
+//   embedding, 64 ids                .96             softmax, f32 1024 x 4096         1.03 to 1.07
+//   copy, silu                       .99 to 1.01     softmax, bf16 1024 x 16384       1.05
+//                                                    add_rmsnorm, bf16 16 x 4096      1.10 to 1.13
 template <class... Arguments>
 __device__ __forceinline__ void begin_kernel(const Arguments&... arguments) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

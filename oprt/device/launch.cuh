@@ -67,7 +67,6 @@ inline Multiprocessors multiprocessors(int device) {
   return {device_attribute<cudaDevAttrMultiProcessorCount>(device),
           device_attribute<cudaDevAttrMaxSharedMemoryPerMultiprocessor>(device),
           device_attribute<cudaDevAttrReservedSharedMemoryPerBlock>(device),
-          device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>(device),
           device_attribute<cudaDevAttrMaxRegistersPerMultiprocessor>(device),
           device_attribute<cudaDevAttrMaxThreadsPerMultiProcessor>(device),
           device_attribute<cudaDevAttrMaxBlocksPerMultiprocessor>(device)};

@@ -554,9 +554,10 @@ __device__ __forceinline__ void write_sum(const RowPlan<T, Op>& plan, const Part
       for (int p = 0; p < H::kPieces; ++p) {
         int left;
         const int64_t at = part.template piece<H::kCount>(p, &left);
+        if (left <= 0) continue;
         float y[H::kCount];
         held.piece(p, y);
-        if (left > 0) store_piece(part.data[1] + at, y);
+        store_piece(part.data[1] + at, y);
       }
     } else {
       if (inputs_at_once<H>(Op::kInputs) == 1 || !plan.alike) put_loose_row(part, group, row, held);

@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(kRowThreads, H::kPieces* Op::kInputs >= 16 ? 1
 template <class T, class Op, class Group, class H>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     row_part_stats(const __grid_constant__ RowPlan<T, Op> plan, typename Op::Stat* stats) {
-  begin_kernel();
+  begin_kernel(plan);
   Group group = GroupMaker<Group>::make();
   uint64_t part_index = blockIdx.x;
   const int64_t rows_block = static_cast<int64_t>(plan.by_parts.divide(part_index));

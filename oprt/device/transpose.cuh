@@ -87,7 +87,7 @@ template <class To, class From, int kInputs, class F>
 __global__ void __launch_bounds__(kTilePiecesK* kTilePiecesI)
     elementwise_transpose(const __grid_constant__ Tiles<kInputs + 1> tiles, To* out, Sources<From, kInputs> in, F f) {
   static_assert(sizeof(To) == sizeof(From));
-  begin_kernel(tiles, out, in);
+  begin_kernel();
   constexpr int kEach = kPieceElements<To>, kRows = kTilePiecesK * kEach, kLength = kTilePiecesI * kEach;
   __shared__ uint4 tile[kInputs][kRows * kTilePiecesI];
   const auto slot = [](int row, int q) { return (row * kTilePiecesI + q) ^ (row / kEach % kTilePiecesK); };

@@ -85,11 +85,7 @@ Status sum_contiguous_rows(SumPath path, const RowShape& s, const SumPlan<T>& pl
   using H = LongRow<T, kPlain>;
   const LaunchShape rows = sum_grid<H>(plan.count, s.threads, 1);
   if (path == SumPath::kWarpRows) return sum_warps<kPlain>(s, plan, call);
-  if (path == SumPath::kBlockRow) {
-    using Half = Held<T, kRowElements / kPieceElements<T> / 2, kPlain>;
-    if (s.elements == kRowElements) return launch<sum_block_rows<T, H>>(kName, call, rows, plan);
-    return launch<sum_block_rows<T, Half>>(kName, call, sum_grid<Half>(plan.count, s.threads, 1), plan);
-  }
+  if (path == SumPath::kBlockRow) return launch<sum_block_rows<T, H>>(kName, call, rows, plan);
   if (path == SumPath::kLongRow) return launch<sum_long_row<T, H>>(kName, call, rows, plan);
   const LaunchShape parts = sum_grid<H>(plan.count * s.parts, s.threads, 1);
   OPRT_TRY((launch<row_part_stats<T, RowSum, Block, H>>(kName, call, parts, plan, stats)));
