@@ -116,6 +116,20 @@ Diagnostic explain(const Fault& fault, const Launch& launch, const Findings& fin
       d.reason = "memory from malloc, new or a local variable is not the device's";
       d.hint = "cudaMalloc and cudaMemcpy, or cudaMallocManaged, which both may use";
       break;
+    case Kind::other_device: {
+      const Allocation* allocation = findings.memory().find(fault.address);
+      const std::string here = std::to_string(launch.owner.device);
+      const std::string there = std::to_string(allocation ? allocation->owner.device : 0);
+      d.code = "E08";
+      did(verb_of(fault) + " it");
+      d.what = "a kernel on device " + here + (fault.is_write ? " writes to" : " reads") + " memory of device " +
+               there + ", to which it has no access";
+      d.object = named.object;
+      d.reason = "a device reaches its own memory, and another's only where it has been given access";
+      d.hint = "call cudaDeviceEnablePeerAccess(" + there + ", 0) while device " + here +
+               " is current (cudaMemPoolSetAccess for a pool's memory), or copy with cudaMemcpyPeer";
+      break;
+    }
     case Kind::misaligned:
       d.code = "E09";
       did(verb_of(fault) + " it");

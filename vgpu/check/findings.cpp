@@ -17,6 +17,7 @@ Diagnostic Findings::about(const Launch& launch, const char* code) const {
   d.code = code;
   d.kernel = short_name(launch.function->name);
   d.launched = host_line(launch.host_site);
+  if (memory_.devices() > 1) d.device = launch.owner.device;
   return d;
 }
 

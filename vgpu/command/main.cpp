@@ -40,7 +40,8 @@ wrong with its kernels. The exit code is the program's, or 66 where an error (E0
   --kernels FILE          writes the kernels that the program has, and which of them were never launched
   --seed N                another order of blocks and warps; 0 is the natural one
   --sm 80|90              the architecture to be; 90 unless told
-  --memory BYTES          of the device; 8 GiB unless told
+  --memory BYTES          of each device; 8 GiB unless told
+  --devices N             how many, 1 to 8; 1 unless told
 
 explain: the page on a code, such as E03; without a code, the list of them.
 )";
@@ -108,6 +109,12 @@ fs::path take_options(std::vector<std::string>& arguments) {
       const auto& memory = value("a number of bytes");
       if (!is_number(memory)) usage_error("--memory is a number of bytes, which '" + memory + "' is not");
       setenv("VGPU_MEMORY", memory.c_str(), 1);
+    } else if (option == "--devices") {
+      const auto& devices = value("a number");
+      if (devices.size() != 1 || devices < "1" || devices > "8") {
+        usage_error("there can be --devices 1 to 8, not " + devices);
+      }
+      setenv("VGPU_DEVICES", devices.c_str(), 1);
     } else {
       usage_error("run has no option '" + option + "'; vgpu --help lists them");
     }

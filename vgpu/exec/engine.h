@@ -46,6 +46,7 @@ struct Launch {
   uint32_t stack_bytes = 16 * 1024;  // a thread, for calls whose depth is not known beforehand
   uint64_t serial = 0;               // the how-manieth launch of the program, from 1
   void* host_site = nullptr;         // return address of the launching call in the program
+  Owner owner;                       // the device that runs it, and whose is what the kernel allocates
 };
 
 // What ended a launch early. `what` is the engine's plain sentence; report/ adds lines, names and hints.
@@ -55,6 +56,7 @@ struct Fault {
     out_of_bounds,  // E01 (global, constant, local, param or shared: `space` tells) or, where `freed`, E02
     deadlock,       // E05
     host_pointer,   // E08: a host address that no device may use
+    other_device,   // E08: memory of a device that gives this one no access
     misaligned,     // E09
     endless,        // E11: the instruction budget of a warp is used up
     stack,          // E01: calls are nested deeper than the stack
@@ -94,8 +96,9 @@ struct RunOptions {
 class Program {
  public:
   // Null with one sentence in `error` (instruction and line) where the module cannot run: unknown instruction, missing
-  // symbol.
-  static std::unique_ptr<Program> load(std::unique_ptr<ptx::Module> module, Memory& memory, std::string& error);
+  // symbol. The variables are the owner's; managed ones those of `sibling`, the module's program on another device.
+  static std::unique_ptr<Program> load(std::shared_ptr<const ptx::Module> module, Memory& memory, std::string& error,
+                                       Owner owner = {}, const Program* sibling = nullptr);
   ~Program();
   const ptx::Module& module() const;
   const Kernel* kernel(std::string_view name) const;        // null if there is none

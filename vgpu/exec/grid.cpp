@@ -289,7 +289,7 @@ Fault run(const Kernel& kernel, const Launch& launch, Memory& memory, const Devi
   // Cooperative groups find their barrier through %envreg1 and %envreg2.
   const Allocation* workspace = nullptr;
   if (launch.cooperative) {
-    workspace = memory.allocate(256, MemoryKind::device, "the barrier of a cooperative launch", nullptr);
+    workspace = memory.allocate(256, MemoryKind::device, "the barrier of a cooperative launch", nullptr, launch.owner);
     if (workspace) std::memset(memory.host(*workspace, workspace->address), 0, workspace->bytes);
   }
   fill_launch_bank(grid, workspace ? workspace->address : 0);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 namespace vgpu {
 namespace {
@@ -30,7 +31,8 @@ struct Memory::State {
     bool adopted = false;  // the program's own memory
   };
 
-  uint64_t capacity = 0, used = 0, serial = 0;
+  uint64_t capacity = 0, serial = 0;
+  std::vector<uint64_t> used;      // of each device
   std::byte* addresses = nullptr;  // the device range: what the program sees, never mapped
   std::byte* bytes = nullptr;      // what the emulator sees
   uint64_t range = 0, next = 0;    // offset at which the search for room begins
@@ -81,9 +83,10 @@ struct Memory::State {
   }
 };
 
-Memory::Memory(uint64_t capacity) : state_(std::make_unique<State>()) {
+Memory::Memory(uint64_t capacity, int devices) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.capacity = capacity;
+  s.used.resize(static_cast<size_t>(devices));
   s.next = kAlign;
   for (s.range = kRange; s.range >= uint64_t{1} << 32; s.range /= 2) {  // a limited address space gets a smaller range
     s.addresses = reserve(s.range, PROT_NONE);
@@ -104,13 +107,15 @@ Memory::~Memory() {
   if (state_->addresses) munmap(state_->addresses, state_->range);
 }
 
-const Allocation* Memory::allocate(uint64_t bytes, MemoryKind kind, const char* made_by, void* host_site,
+const Allocation* Memory::allocate(uint64_t bytes, MemoryKind kind, const char* made_by, void* host_site, Owner owner,
                                    std::string name) {
   State& s = *state_;
   std::lock_guard lock(s.mutex);
+  uint64_t& used = s.used[static_cast<size_t>(owner.device)];
   Allocation a;
   a.bytes = bytes;
   a.kind = kind;
+  a.owner = owner;
   a.made_by = made_by;
   a.host_site = host_site;
   a.name = std::move(name);
@@ -120,21 +125,23 @@ const Allocation* Memory::allocate(uint64_t bytes, MemoryKind kind, const char* 
     if (!host) return nullptr;
     a.address = reinterpret_cast<uint64_t>(host);
   } else {
-    if (bytes > s.capacity - s.used) return nullptr;
+    if (bytes > s.capacity - used) return nullptr;
     a.address = s.take(State::room(bytes));
     if (!a.address) return nullptr;
     a.shift = s.bytes - s.addresses;
-    s.used += bytes;
+    used += bytes;
   }
   return s.insert(std::move(a), false);
 }
 
-const Allocation* Memory::adopt(void* host, uint64_t bytes, MemoryKind kind, const char* made_by, void* host_site) {
+const Allocation* Memory::adopt(void* host, uint64_t bytes, MemoryKind kind, const char* made_by, void* host_site,
+                                Owner owner) {
   std::lock_guard lock(state_->mutex);
   Allocation a;
   a.address = reinterpret_cast<uint64_t>(host);
   a.bytes = bytes;
   a.kind = kind;
+  a.owner = owner;
   a.made_by = made_by;
   a.host_site = host_site;
   auto old = state_->entries.find(a.address);
@@ -155,7 +162,7 @@ bool Memory::free(uint64_t address) {
     munmap(reinterpret_cast<void*>(address), std::max(round_up(a.bytes, kPage), kPage));
     return true;
   }
-  s.used -= a.bytes;
+  s.used[static_cast<size_t>(a.owner.device)] -= a.bytes;
   const uint64_t from = round_up(address + a.shift, kPage), to = (address + a.shift + a.bytes) / kPage * kPage;
   if (from < to) madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
   return true;
@@ -177,9 +184,11 @@ const Allocation* Memory::nearest_below(uint64_t address) const {
 
 bool Memory::in_device_range(uint64_t address) const { return address - state_->base() < state_->range; }
 
-uint64_t Memory::used() const {
+int Memory::devices() const { return static_cast<int>(state_->used.size()); }
+
+uint64_t Memory::used(int device) const {
   std::lock_guard lock(state_->mutex);
-  return state_->used;
+  return state_->used[static_cast<size_t>(device)];
 }
 
 uint64_t Memory::capacity() const { return state_->capacity; }

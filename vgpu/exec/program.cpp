@@ -8,13 +8,14 @@
 namespace vgpu {
 
 struct Program::State {
-  std::unique_ptr<ptx::Module> module;
+  std::shared_ptr<const ptx::Module> module;
   Memory* memory = nullptr;
+  Owner owner;
   Symbols symbols;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;
   std::map<std::string, const Allocation*, std::less<>> variables;
 
-  bool place_variables(std::string& error);
+  bool place_variables(const Program* sibling, std::string& error);
   bool fill(const ptx::Variable& v, const Allocation& a, std::string& error) const;
 };
 
@@ -31,12 +32,17 @@ uint32_t threads_of(const int (&shape)[3]) {
 
 }  // namespace
 
-bool Program::State::place_variables(std::string& error) {
+bool Program::State::place_variables(const Program* sibling, std::string& error) {
   for (const ptx::Variable& v : module->variables) {
     const Allocation* a = nullptr;
     if ((v.space == ptx::Space::global || v.space == ptx::Space::constant) && !v.is_extern) {
-      a = memory->allocate(v.bytes, v.is_managed ? MemoryKind::managed : MemoryKind::symbol,
-                           "a variable of the program", nullptr, v.name);
+      if (v.is_managed && sibling) {
+        a = sibling->variable(v.name);
+      } else {
+        a = memory->allocate(v.bytes, v.is_managed ? MemoryKind::managed : MemoryKind::symbol,
+                             "a variable of the program", nullptr, v.is_managed ? Owner{owner.device, nullptr} : owner,
+                             v.name);
+      }
       if (!a) {
         error = "device memory has no room for the variable `" + v.name + "` of " + std::to_string(v.bytes) + " bytes";
         return false;
@@ -46,7 +52,9 @@ bool Program::State::place_variables(std::string& error) {
     symbols.variables.push_back(a);
   }
   for (size_t i = 0; i < module->variables.size(); ++i)
-    if (symbols.variables[i] && !fill(module->variables[i], *symbols.variables[i], error)) return false;
+    if (const Allocation* a = symbols.variables[i];
+        a && a->owner.device == owner.device && !fill(module->variables[i], *a, error))
+      return false;
   return true;
 }
 
@@ -75,15 +83,18 @@ bool Program::State::fill(const ptx::Variable& v, const Allocation& a, std::stri
 Program::Program() : state_(std::make_unique<State>()) {}
 
 Program::~Program() {
-  for (const auto& [name, a] : state_->variables) state_->memory->free(a->address);
+  for (const auto& [name, a] : state_->variables)
+    if (a->owner.device == state_->owner.device) state_->memory->free(a->address);
 }
 
-std::unique_ptr<Program> Program::load(std::unique_ptr<ptx::Module> module, Memory& memory, std::string& error) {
+std::unique_ptr<Program> Program::load(std::shared_ptr<const ptx::Module> module, Memory& memory, std::string& error,
+                                       Owner owner, const Program* sibling) {
   std::unique_ptr<Program> program(new Program);
   State& s = *program->state_;
   s.module = std::move(module);
   s.memory = &memory;
-  if (!s.place_variables(error)) return nullptr;
+  s.owner = owner;
+  if (!s.place_variables(sibling, error)) return nullptr;
   for (const auto& f : s.module->functions) {
     if (!f->is_entry || f->is_extern) continue;
     auto kernel = std::make_unique<Kernel>(*s.module, *f);

@@ -199,7 +199,7 @@ const Decoded* allocate(Warp& w, const Decoded& d, Mask lanes) {
   for (; lanes; lanes &= lanes - 1) {
     const int l = std::countr_zero(lanes);
     const Allocation* a = w.block.grid.memory.allocate(argument<uint64_t>(w, d, 0, l), MemoryKind::device,
-                                                       "malloc in the kernel", nullptr);
+                                                       "malloc in the kernel", nullptr, w.block.grid.launch.owner);
     result(w, d, l, a ? a->address : uint64_t{0});
   }
   return &d + 1;

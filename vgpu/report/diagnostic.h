@@ -24,6 +24,7 @@ struct Spot {
 struct Diagnostic {
   std::string code;      // "E03", "P01"
   std::string kernel;    // demangled
+  int device = -1;       // that ran it; -1: there is only one
   std::string launched;  // where the host launched it: "main.cu:14"; empty where that cannot be told
   std::string what;      // one sentence: what happened
   std::string

@@ -210,7 +210,8 @@ std::string html_of(const Summary& summary) {
   for (const Diagnostic& d : summary.found.all()) {
     text += "<details open class=" + std::string(1, d.code[0] == 'P' ? 'P' : 'E') + "><summary>" + escaped(d.code) +
             " " + escaped(title_of(d.code)) + (d.kernel.empty() ? "" : ", in <code>" + escaped(d.kernel) + "</code>") +
-            "</summary><pre>" + escaped(text_of(d)) + "</pre></details>\n";
+            (d.device < 0 ? "" : ", on device " + std::to_string(d.device)) + "</summary><pre>" + escaped(text_of(d)) +
+            "</pre></details>\n";
   }
   for (const KernelCounters& kernel : summary.kernels) {
     text += "<h2><code>" + escaped(short_name(kernel.function->name)) + "</code>, " + std::to_string(kernel.launches) +

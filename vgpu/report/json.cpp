@@ -75,6 +75,7 @@ std::string of(const Diagnostic& d) {
       .text("kernel", d.kernel)
       .text("launched", d.launched)
       .text("what", d.what);
+  if (d.device >= 0) o.number("device", uint64_t(d.device));
   o.text("where", d.object).text("why", d.reason).text("try", d.hint).number("times", d.times);
   o.put("ends_launch", d.ends_launch ? "true" : "false");
   o.put("spots", list_of(d.spots, "        ", [](const Spot& spot) { return of(spot); }));

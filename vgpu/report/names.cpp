@@ -98,6 +98,11 @@ std::string parameter_name(const ptx::Module& module, const ptx::Function& kerne
   return index < entry->second.size() ? "`" + entry->second[index] + "`" : "";
 }
 
+std::string device_of(const Memory& memory, const Allocation& allocation) {
+  const bool on_device = allocation.kind == MemoryKind::device || allocation.kind == MemoryKind::symbol;
+  return on_device && memory.devices() > 1 ? ", on device " + std::to_string(allocation.owner.device) : "";
+}
+
 Named name_at(const Launch& launch, const Memory& memory, ptx::Space space, uint64_t address) {
   Named named;
   auto set = [&](const std::string& name, uint64_t bytes, uint64_t start, const std::string& origin = "") {
@@ -140,11 +145,12 @@ Named name_at(const Launch& launch, const Memory& memory, ptx::Space space, uint
   if (!allocation) return named;
   named.freed = allocation->freed;
   if (allocation->kind == MemoryKind::symbol) {
-    set("variable `" + demangled(allocation->name) + "`", allocation->bytes, allocation->address);
+    set("variable `" + demangled(allocation->name) + "`", allocation->bytes, allocation->address,
+        device_of(memory, *allocation));
   } else {
     const std::string argument = argument_with(launch, *allocation);
     set(argument.empty() ? "memory at no argument of the kernel" : argument, allocation->bytes, allocation->address,
-        made_at(*allocation));
+        device_of(memory, *allocation) + made_at(*allocation));
   }
   return named;
 }

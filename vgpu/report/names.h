@@ -23,6 +23,9 @@ Named name_at(const Launch& launch, const Memory& memory, ptx::Space space, uint
 // "`x`", the name of a kernel's parameter in its source; empty where the source is not at hand.
 std::string parameter_name(const ptx::Module& module, const ptx::Function& kernel, size_t index);
 
+// ", on device 1"; empty where there is only one device, or the memory is on the host.
+std::string device_of(const Memory& memory, const Allocation& allocation);
+
 // "1 byte", "4 bytes"
 std::string count_of(uint64_t count, const char* what);
 

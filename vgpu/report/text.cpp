@@ -92,6 +92,7 @@ std::string text_of(const Dim3& index) {
 std::string text_of(const Diagnostic& d) {
   std::string text = "\n" + d.code + "  " + std::string(title_of(d.code));
   if (!d.kernel.empty()) text += ", in kernel `" + d.kernel + "`";
+  if (d.device >= 0) text += ", on device " + std::to_string(d.device);
   if (!d.launched.empty()) text += ", launched at " + d.launched;
   text += "\n  " + d.what + "\n";
   const bool has_threads = d.code[0] != 'P';

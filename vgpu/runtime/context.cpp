@@ -61,7 +61,12 @@ __attribute__((destructor)) void at_exit() {
 
 bool read_configuration(Configuration& result, std::string& error) {
   if (!number("VGPU_SEED", result.seed, error) || !number("VGPU_SM", result.sm, error) ||
-      !number("VGPU_MEMORY", result.memory, error) || !number("VGPU_BUDGET", result.budget, error)) {
+      !number("VGPU_MEMORY", result.memory, error) || !number("VGPU_BUDGET", result.budget, error) ||
+      !number("VGPU_DEVICES", result.devices, error)) {
+    return false;
+  }
+  if (result.devices < 1 || result.devices > kMostDevices) {
+    error = "VGPU_DEVICES is " + std::to_string(result.devices) + "; there can be 1 to " + std::to_string(kMostDevices);
     return false;
   }
   if (result.sm != 80 && result.sm != 90) {
@@ -98,8 +103,20 @@ std::recursive_mutex& runtime_mutex() {
   return *mutex;
 }
 
+bool is_device(int device) { return device >= 0 && device < Context::get().configuration.devices; }
+
+int current_device() {
+  const int chosen = this_thread().device;
+  if (chosen >= 0) return chosen;
+  const auto& valid = Context::get().valid_devices;
+  return valid.empty() ? 0 : valid[0];
+}
+
 Context::Context(Configuration c)
-    : configuration(std::move(c)), memory(configuration.memory), session(configuration.session, memory) {
+    : configuration(std::move(c)),
+      memory(configuration.memory, configuration.devices),
+      session(configuration.session, memory) {
+  for (int d = 0; d < configuration.devices; ++d) devices.push_back({.reach = 1u << d});
   limits.sm = configuration.sm;
   if (limits.sm == 80) {  // an A100's
     limits.multiprocessors = 108;

@@ -23,9 +23,12 @@ struct Configuration {
   SessionOptions session;        // VGPU_CHECK, VGPU_REPORT, VGPU_REPORT_FILE
   uint64_t seed = 0;             // VGPU_SEED
   int sm = 90;                   // VGPU_SM
-  uint64_t memory = 8ull << 30;  // VGPU_MEMORY, bytes
+  uint64_t memory = 8ull << 30;  // VGPU_MEMORY, bytes of each device
+  int devices = 1;               // VGPU_DEVICES
   uint64_t budget = 0;           // VGPU_BUDGET, instructions of one warp; 0: the engine's own
 };
+
+constexpr int kMostDevices = 8;
 
 // False, with a sentence, where a variable has a value that means nothing.
 bool read_configuration(Configuration& result, std::string& error);
@@ -40,6 +43,7 @@ struct CallConfiguration {  // of <<<...>>>, between push and pop
 struct ThreadState {
   Error last = Error::Success;
   int depth = 0;          // of nested calls; the outermost one counts
+  int device = -1;        // that cudaSetDevice chose; -1: none
   const char* name = "";  // of the API function that the program called
   void* site = nullptr;   // and where it returns to
   CaptureMode capture_mode = CaptureMode::Global;
@@ -51,12 +55,24 @@ ThreadState& this_thread();
 
 std::recursive_mutex& runtime_mutex();  // held through every call
 
+// What each device has of its own, beside its memory, streams and pools.
+struct DeviceState {
+  uint32_t
+      reach;  // bit d: a kernel on device d may access what cudaMalloc takes here (cudaDeviceEnablePeerAccess there)
+  // By cudaLimit, what programs set and read back. Here the first alone, the stack, bounds anything.
+  std::array<size_t, 7> limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
+  int cache_preference = 0;
+  unsigned flags = 0;
+};
+
 class Context {
  public:
   static Context& get();  // made at the first call, never destroyed: programs call us from their static destructors
 
   Configuration configuration;
-  DeviceLimits limits;
+  DeviceLimits limits;  // all devices are alike
+  std::vector<DeviceState> devices;
+  std::vector<int> valid_devices;  // cudaSetValidDevices: the first is current where a thread has chosen none
   Memory memory;
   Session session;
 
@@ -65,13 +81,13 @@ class Context {
   Error sticky = Error::Success;
   bool sticky_seen = false;
   uint64_t launches = 0;
-  // By cudaLimit, what programs set and read back. Here the first alone, the stack, bounds anything.
-  std::array<size_t, 7> device_limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
 
   // What the runtime itself has to say: of the whole, once, on stderr.
   void say(const std::string& sentence);
   // A finding about the call that is being made.
   void found(const char* code, std::string what, std::string reason, std::string hint, std::string object = {});
+  // What belongs to the device, and as peers may access it.
+  Owner owner(int device) const { return {device, &devices[size_t(device)].reach}; }
   // Tells `vgpu run` of the first error found, at once: the program may abort next.
   void look_for_errors();
 
@@ -79,6 +95,9 @@ class Context {
   bool errors_noted_ = false;
   explicit Context(Configuration configuration);
 };
+
+bool is_device(int device);
+int current_device();  // of the calling thread
 
 // Runs the body of an exported function: under the lock, with sticky errors and the thread's last error as on hardware,
 // and without letting an exception out. `name` and `site` are the exported function's own.

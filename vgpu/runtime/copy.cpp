@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "report/names.h"
 #include "runtime/context.h"
 #include "runtime/operation.h"
 #include "runtime/registry.h"
@@ -41,8 +42,9 @@ Place place_of(uint64_t address, const Allocation** found = nullptr) {
 }
 
 std::string describe(const Allocation& allocation) {
-  return allocation.name.empty() ? std::to_string(allocation.bytes) + " bytes, from " + allocation.made_by
-                                 : "variable `" + allocation.name + "`, " + std::to_string(allocation.bytes) + " bytes";
+  const std::string size = std::to_string(allocation.bytes) + " bytes" + device_of(Context::get().memory, allocation);
+  return allocation.name.empty() ? size + ", from " + allocation.made_by
+                                 : "variable `" + allocation.name + "`, " + size;
 }
 
 // A side that the call says is (or may be) of the device. Reports what is wrong with it.
@@ -191,9 +193,18 @@ Error from_symbol(void* to, const void* symbol, size_t bytes, size_t offset, Cop
   return copy(what, stream);
 }
 
-Copy3D peer_copy(const PeerCopy3D& copy) {
-  return {copy.from_array, copy.from_position, copy.from,        copy.to_array, copy.to_position,
-          copy.to,         copy.extent,        CopyKind::Default};
+// Copies between devices need no access of one to the other: without it they go through the host.
+Error peer_copy(void* to, int to_device, const void* from, int from_device, size_t bytes, Stream* stream) {
+  if (!is_device(to_device) || !is_device(from_device)) return Error::InvalidDevice;
+  return copy(linear_copy(to, from, bytes, CopyKind::Default), stream);
+}
+
+Error peer_copy(const PeerCopy3D* what, Stream* stream) {
+  if (!what) return Error::InvalidValue;
+  if (!is_device(what->to_device) || !is_device(what->from_device)) return Error::InvalidDevice;
+  return copy({what->from_array, what->from_position, what->from, what->to_array, what->to_position, what->to,
+               what->extent, CopyKind::Default},
+              stream);
 }
 
 }  // namespace
@@ -286,17 +297,11 @@ VGPU_API(cudaMemcpyAsync, void* to, const void* from, size_t bytes, CopyKind kin
   return call([&] { return copy(linear_copy(to, from, bytes, kind), stream); });
 }
 VGPU_API(cudaMemcpyPeer, void* to, int to_device, const void* from, int from_device, size_t bytes) {
-  return call([&] {
-    if (to_device || from_device) return Error::InvalidDevice;
-    return copy(linear_copy(to, from, bytes, CopyKind::Default), nullptr);
-  });
+  return call([&] { return peer_copy(to, to_device, from, from_device, bytes, nullptr); });
 }
 VGPU_API(cudaMemcpyPeerAsync, void* to, int to_device, const void* from, int from_device, size_t bytes,
          Stream* stream) {
-  return call([&] {
-    if (to_device || from_device) return Error::InvalidDevice;
-    return copy(linear_copy(to, from, bytes, CopyKind::Default), stream);
-  });
+  return call([&] { return peer_copy(to, to_device, from, from_device, bytes, stream); });
 }
 VGPU_API(cudaMemcpy2D, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
          CopyKind kind) {
@@ -313,10 +318,10 @@ VGPU_API(cudaMemcpy3DAsync, const Copy3D* what, Stream* stream) {
   return call([&] { return what ? copy(*what, stream) : Error::InvalidValue; });
 }
 VGPU_API(cudaMemcpy3DPeer, const PeerCopy3D* what) {
-  return call([&] { return what ? copy(peer_copy(*what), nullptr) : Error::InvalidValue; });
+  return call([&] { return peer_copy(what, nullptr); });
 }
 VGPU_API(cudaMemcpy3DPeerAsync, const PeerCopy3D* what, Stream* stream) {
-  return call([&] { return what ? copy(peer_copy(*what), stream) : Error::InvalidValue; });
+  return call([&] { return peer_copy(what, stream); });
 }
 VGPU_API(cudaMemcpyBatchAsync, void* const* to, const void* const* from, const size_t* bytes, size_t count, void*,
          size_t*, size_t, Stream* stream) {

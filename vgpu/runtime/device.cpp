@@ -1,8 +1,9 @@
-// The device: one, with an H200's properties (an A100's for --sm 80) and less memory.
+// Devices: all with an H200's properties (an A100's for --sm 80) and less memory, and peers of one another.
 #include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "runtime/context.h"
 #include "runtime/pool.h"
@@ -13,8 +14,10 @@ namespace {
 
 constexpr size_t kMostStackBytes = 256 * 1024;  // of a thread; an H200 refuses twice as much
 constexpr int kClockKilohertz = 1980000, kMemoryClockKilohertz = 3201000;
-constexpr char kBusId[] = "0000:01:00.0";
+// Device 0 is on bus 1, and so on.
+std::string bus_id(int device) { return "0000:0" + std::to_string(device + 1) + ":00.0"; }
 
+// Of device 0, and of all in what does not tell them apart.
 const DeviceProperties& properties() {
   static const DeviceProperties result = [] {
     const auto& context = Context::get();
@@ -55,13 +58,20 @@ const DeviceProperties& properties() {
     p.access_policy_window_bytes = 128 << 20;
     p.cluster_launch = hopper;
     p.numa_id = -1;
-    return p;  // textures, surfaces, sharing between processes and peers: none, so zero
+    return p;  // textures, surfaces and sharing between processes: none, so zero
   }();
   return result;
 }
 
+DeviceProperties properties_of(int device) {
+  auto p = properties();
+  p.pci_bus += device;
+  if (device) p.uuid[sizeof p.uuid - 1] = char('0' + device);
+  return p;
+}
+
 // cudaDeviceAttr. -1 is an answer, so what is unknown is told by the return value.
-bool attribute(int number, int& value) {
+bool attribute(int number, int device, int& value) {
   const auto& p = properties();
   switch (number) {
 #define IS(code, answer) \
@@ -89,7 +99,7 @@ bool attribute(int number, int& value) {
     IS(30, p.surface_alignment)
     IS(31, p.concurrent_kernels)
     IS(32, p.ecc)
-    IS(33, p.pci_bus)
+    IS(33, p.pci_bus + device)
     IS(34, p.pci_device)
     IS(35, p.tcc_driver)
     IS(36, kMemoryClockKilohertz)
@@ -140,42 +150,55 @@ bool attribute(int number, int& value) {
   return number > 0 && number < 148;  // cudaDevAttrMax
 }
 
-Error is_device(int device) { return device == 0 ? Error::Success : Error::InvalidDevice; }
+DeviceState& current_state() { return Context::get().devices[size_t(current_device())]; }
 
-int cache_preference = 0;
-unsigned device_flags = 0;
+// Of a device whose memory the current one may be given access to; null if there is no such.
+DeviceState* peer_of_current(int device) {
+  const bool is_peer = is_device(device) && device != current_device();
+  return is_peer ? &Context::get().devices[size_t(device)] : nullptr;
+}
 
 }  // namespace
 
 VGPU_API(cudaGetDeviceCount, int* count) {
   return call([&] {
     if (!count) return Error::InvalidValue;
-    *count = 1;
+    *count = Context::get().configuration.devices;
     return Error::Success;
   });
 }
 VGPU_API(cudaGetDevice, int* device) {
   return call([&] {
     if (!device) return Error::InvalidValue;
-    *device = 0;
+    *device = current_device();
     return Error::Success;
   });
 }
 VGPU_API(cudaSetDevice, int device) {
-  return call([&] { return is_device(device); });
-}
-VGPU_API(cudaInitDevice, int device, unsigned, unsigned) {
-  return call([&] { return is_device(device); });
-}
-VGPU_API(cudaSetValidDevices, int* devices, int count) {
   return call([&] {
-    if (count && !devices) return Error::InvalidValue;
-    for (int i = 0; i < count; ++i) {
-      if (devices[i]) return Error::InvalidDevice;
-    }
+    if (!is_device(device)) return Error::InvalidDevice;
+    this_thread().device = device;
     return Error::Success;
   });
 }
+VGPU_API(cudaInitDevice, int device, unsigned device_flags, unsigned flags) {
+  return call([&] {
+    constexpr unsigned kFlagsAreValid = 1;
+    if (!is_device(device)) return Error::InvalidDevice;
+    if (flags & kFlagsAreValid) Context::get().devices[size_t(device)].flags = device_flags;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaSetValidDevices, int* devices, int count) {
+  return call([&] {
+    auto& context = Context::get();
+    if (count < 0 || count > context.configuration.devices || (count && !devices)) return Error::InvalidValue;
+    if (!std::all_of(devices, devices + count, is_device)) return Error::InvalidDevice;
+    context.valid_devices.assign(devices, devices + count);
+    return Error::Success;
+  });
+}
+// All match alike, so the first.
 VGPU_API(cudaChooseDevice, int* device, const DeviceProperties*) {
   return call([&] {
     if (!device) return Error::InvalidValue;
@@ -186,43 +209,49 @@ VGPU_API(cudaChooseDevice, int* device, const DeviceProperties*) {
 VGPU_API(cudaGetDeviceProperties, DeviceProperties* result, int device) {
   return call([&] {
     if (!result) return Error::InvalidValue;
-    if (device) return Error::InvalidDevice;
-    *result = properties();
+    if (!is_device(device)) return Error::InvalidDevice;
+    *result = properties_of(device);
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceGetAttribute, int* value, int number, int device) {
   return call([&] {
-    if (device) return Error::InvalidDevice;
-    return value && attribute(number, *value) ? Error::Success : Error::InvalidValue;
+    if (!is_device(device)) return Error::InvalidDevice;
+    return value && attribute(number, device, *value) ? Error::Success : Error::InvalidValue;
   });
 }
 VGPU_API(cudaSetDeviceFlags, unsigned flags) {
   return call([&] {
-    device_flags = flags;
+    current_state().flags = flags;
     return Error::Success;
   });
 }
 VGPU_API(cudaGetDeviceFlags, unsigned* flags) {
   return call([&] {
-    *flags = device_flags | 8;  // host memory can be mapped
+    *flags = current_state().flags | 8;  // host memory can be mapped
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceSynchronize) {
   return call([&] {
-    trim_pools();
+    trim_pools(current_device());
     return refuse_in_any_capture();
   });
 }
 // Nothing is destroyed: what a program leaves allocated is of interest to the checks, and errors stick on hardware too.
+// Peer access alone ends.
 VGPU_API(cudaDeviceReset) {
-  return call([] { return Error::Success; });
+  return call([] {
+    const int device = current_device();
+    for (auto& peer : Context::get().devices) peer.reach &= ~(1u << device);
+    current_state().reach = 1u << device;
+    return Error::Success;
+  });
 }
 VGPU_API(cudaDeviceGetLimit, size_t* value, unsigned limit) {
   return call([&] {
     if (!value) return Error::InvalidValue;
-    const auto& limits = Context::get().device_limits;
+    const auto& limits = current_state().limits;
     if (limit >= limits.size()) return Error::UnsupportedLimit;
     *value = limits[limit];
     return Error::Success;
@@ -230,7 +259,7 @@ VGPU_API(cudaDeviceGetLimit, size_t* value, unsigned limit) {
 }
 VGPU_API(cudaDeviceSetLimit, unsigned limit, size_t value) {
   return call([&] {
-    auto& limits = Context::get().device_limits;
+    auto& limits = current_state().limits;
     if (limit >= limits.size()) return Error::UnsupportedLimit;
     if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     if (limit == 0 && value > kMostStackBytes) return Error::InvalidValue;
@@ -240,13 +269,13 @@ VGPU_API(cudaDeviceSetLimit, unsigned limit, size_t value) {
 }
 VGPU_API(cudaDeviceGetCacheConfig, int* preference) {
   return call([&] {
-    *preference = cache_preference;
+    *preference = current_state().cache_preference;
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceSetCacheConfig, int preference) {
   return call([&] {
-    cache_preference = preference;
+    current_state().cache_preference = preference;
     return Error::Success;
   });
 }
@@ -268,31 +297,60 @@ VGPU_API(cudaDeviceGetStreamPriorityRange, int* least, int* greatest) {
 }
 VGPU_API(cudaDeviceGetPCIBusId, char* text, int length, int device) {
   return call([&] {
-    if (device) return Error::InvalidDevice;
-    if (!text || length < int(sizeof kBusId)) return Error::InvalidValue;
-    std::memcpy(text, kBusId, sizeof kBusId);
+    if (!is_device(device)) return Error::InvalidDevice;
+    const auto id = bus_id(device);
+    if (!text || length <= int(id.size())) return Error::InvalidValue;
+    std::memcpy(text, id.c_str(), id.size() + 1);
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceGetByPCIBusId, int* device, const char* text) {
   return call([&] {
     if (!device || !text) return Error::InvalidValue;
+    for (*device = 0; is_device(*device); ++*device) {
+      const auto id = bus_id(*device);
+      if (text == id || text == id.substr(5)) return Error::Success;  // also without the domain
+    }
     *device = 0;
-    return std::strcmp(text, kBusId) == 0 || std::strcmp(text, kBusId + 5) == 0 ? Error::Success : Error::InvalidDevice;
+    return Error::InvalidDevice;
   });
 }
 VGPU_API(cudaDeviceCanAccessPeer, int* can, int device, int peer) {
   return call([&] {
-    if (device || peer) return Error::InvalidDevice;
-    *can = 0;  // a device is no peer of its own
+    if (!is_device(device) || !is_device(peer)) return Error::InvalidDevice;
+    *can = device != peer;  // a device is no peer of its own
     return Error::Success;
   });
 }
-VGPU_API(cudaDeviceEnablePeerAccess, int, unsigned) {
-  return call([] { return Error::InvalidDevice; });
+VGPU_API(cudaDeviceEnablePeerAccess, int device, unsigned flags) {
+  return call([&] {
+    auto* peer = peer_of_current(device);
+    if (!peer) return Error::InvalidDevice;
+    if (flags) return Error::InvalidValue;
+    const uint32_t bit = 1u << current_device();
+    if (peer->reach & bit) return Error::PeerAccessAlreadyEnabled;
+    peer->reach |= bit;
+    return Error::Success;
+  });
 }
-VGPU_API(cudaDeviceDisablePeerAccess, int) {
-  return call([] { return Error::InvalidDevice; });
+VGPU_API(cudaDeviceDisablePeerAccess, int device) {
+  return call([&] {
+    auto* peer = peer_of_current(device);
+    if (!peer) return Error::InvalidDevice;
+    const uint32_t bit = 1u << current_device();
+    if (!(peer->reach & bit)) return Error::PeerAccessNotEnabled;
+    peer->reach &= ~bit;
+    return Error::Success;
+  });
+}
+VGPU_API(cudaDeviceGetP2PAttribute, int* value, int attribute, int from, int to) {
+  return call([&] {
+    constexpr int kRank = 1, kAccess = 2, kAtomics = 3, kArrays = 4;
+    if (!is_device(from) || !is_device(to) || from == to) return Error::InvalidDevice;
+    if (!value || attribute < kRank || attribute > kArrays) return Error::InvalidValue;
+    *value = attribute == kAccess || attribute == kAtomics;
+    return Error::Success;
+  });
 }
 VGPU_API(cudaCtxResetPersistingL2Cache) {
   return call([] { return Error::Success; });

@@ -6,16 +6,19 @@
 namespace vgpu {
 namespace {
 
-Error find(const void* key, Function*& function) {
+Error find(const void* key, Function*& function, int device) {
   function = registry().function(key);
-  return function ? function->load() : Error::InvalidDeviceFunction;
+  return function ? function->load(device) : Error::InvalidDeviceFunction;
 }
 
-Error set(Function& function, FunctionAttribute attribute, int value) {
+Error set(const void* key, FunctionAttribute attribute, int value, int device) {
+  Function* found = nullptr;
+  if (const Error error = find(key, found, device); error != Error::Success) return error;
+  auto& function = found->on(device);
   const auto& limits = Context::get().limits;
   switch (attribute) {
     case FunctionAttribute::MaxDynamicShared: {
-      const int most = int(limits.shared_per_block_optin) - int(function.info.static_shared);
+      const int most = int(limits.shared_per_block_optin) - int(found->info.static_shared);
       if (value < 0 || value > most) {
         Context::get().found("E10", std::to_string(value) + " bytes of dynamic shared memory are not possible",
                              "a block of this device has at most " + std::to_string(most) +
@@ -58,43 +61,35 @@ Error set(Function& function, FunctionAttribute attribute, int value) {
 VGPU_API(cudaFuncGetAttributes, FunctionAttributes* result, const void* key) {
   return call([&] {
     Function* function = nullptr;
-    if (const Error error = find(key, function); error != Error::Success) return error;
+    const int device = current_device();
+    if (const Error error = find(key, function, device); error != Error::Success) return error;
     if (!result) return Error::InvalidValue;
     const auto& info = function->info;
-    const auto& module = function->image.program().module();
+    const auto& here = function->on(device);
     *result = {};
     result->shared_bytes = info.static_shared;
     result->constant_bytes = info.constant_bytes;
     result->local_bytes = info.local_bytes;
     result->max_threads = int(info.max_threads);
     result->registers = int(info.registers);
-    result->ptx_version = module.sm;
+    result->ptx_version = function->image.module().sm;
     result->binary_version = Context::get().limits.sm;
-    result->max_dynamic_shared = function->max_dynamic_shared;
-    result->carveout = function->carveout;
-    result->cluster_must_be_set = function->cluster.x != 0;
-    result->cluster_width = int(function->cluster.x);
-    result->cluster_height = int(function->cluster.y);
-    result->cluster_depth = int(function->cluster.z);
-    result->cluster_policy = function->cluster_policy;
-    result->nonportable_cluster = function->nonportable_cluster;
+    result->max_dynamic_shared = here.max_dynamic_shared;
+    result->carveout = here.carveout;
+    result->cluster_must_be_set = here.cluster.x != 0;
+    result->cluster_width = int(here.cluster.x);
+    result->cluster_height = int(here.cluster.y);
+    result->cluster_depth = int(here.cluster.z);
+    result->cluster_policy = here.cluster_policy;
+    result->nonportable_cluster = here.nonportable_cluster;
     return Error::Success;
   });
 }
 VGPU_API(cudaFuncSetAttribute, const void* key, FunctionAttribute attribute, int value) {
-  return call([&] {
-    Function* function = nullptr;
-    const Error error = find(key, function);
-    return error == Error::Success ? set(*function, attribute, value) : error;
-  });
+  return call([&] { return set(key, attribute, value, current_device()); });
 }
 VGPU_API(cudaKernelSetAttributeForDevice, Function* key, FunctionAttribute attribute, int value, int device) {
-  return call([&] {
-    Function* function = nullptr;
-    if (device) return Error::InvalidDevice;
-    const Error error = find(key, function);
-    return error == Error::Success ? set(*function, attribute, value) : error;
-  });
+  return call([&] { return is_device(device) ? set(key, attribute, value, device) : Error::InvalidDevice; });
 }
 // Preferences between cache and shared memory: there is room for both.
 VGPU_API(cudaFuncSetCacheConfig, const void* key, int) {
@@ -115,7 +110,7 @@ VGPU_API(cudaFuncGetName, const char** name, const void* key) {
 VGPU_API(cudaFuncGetParamInfo, const void* key, size_t index, size_t* offset, size_t* bytes) {
   return call([&] {
     Function* function = nullptr;
-    if (const Error error = find(key, function); error != Error::Success) return error;
+    if (const Error error = find(key, function, current_device()); error != Error::Success) return error;
     if (!offset || index >= function->info.params.size()) return Error::InvalidValue;
     *offset = parameter_offset(*function, index);
     if (bytes) *bytes = function->info.params[index].bytes;

@@ -49,6 +49,9 @@ UpdateResultInfo update(Graph& old, const Graph& fresh) {
     if (positions(old, was) != positions(fresh, is)) return {UpdateResult::TopologyChanged, error_node, nullptr};
     const auto *was_kernel = std::get_if<KernelOperation>(&was.operation),
                *is_kernel = std::get_if<KernelOperation>(&is.operation);
+    if (was_kernel && was_kernel->device != is_kernel->device) {
+      return {UpdateResult::UnsupportedFunctionChange, error_node, nullptr};
+    }
     if (was_kernel && was_kernel->cooperative != is_kernel->cooperative) {
       return {UpdateResult::AttributesChanged, error_node, nullptr};
     }
@@ -201,13 +204,13 @@ VGPU_API(cudaGraphNodeGetEnabled, GraphExec* executable, GraphNode* node, unsign
 // --- the memory of graphs ----------------------------------------------------------------------------------
 
 VGPU_API(cudaDeviceGraphMemTrim, int device) {
-  return call([&] { return device ? Error::InvalidDevice : Error::Success; });
+  return call([&] { return is_device(device) ? Error::Success : Error::InvalidDevice; });
 }
 VGPU_API(cudaDeviceGetGraphMemAttribute, int device, int attribute, void* value) {
   return call([&] {
-    if (device) return Error::InvalidDevice;
+    if (!is_device(device)) return Error::InvalidDevice;
     if (attribute < 0 || attribute > 3 || !value) return Error::InvalidValue;
-    const auto& pool = default_pool();
+    const auto& pool = default_pool(device);
     const uint64_t answers[] = {pool.used, pool.used_high, pool.reserved, pool.reserved_high};
     *static_cast<uint64_t*>(value) = answers[attribute];
     return Error::Success;
@@ -216,9 +219,9 @@ VGPU_API(cudaDeviceGetGraphMemAttribute, int device, int attribute, void* value)
 VGPU_API(cudaDeviceSetGraphMemAttribute, int device, int attribute, void* value) {
   return call([&] {
     constexpr int kUsedHigh = 1, kReservedHigh = 3;  // what can be set back, to 0
-    if (device) return Error::InvalidDevice;
+    if (!is_device(device)) return Error::InvalidDevice;
     if (!value || *static_cast<uint64_t*>(value)) return Error::InvalidValue;
-    auto& pool = default_pool();
+    auto& pool = default_pool(device);
     if (attribute == kUsedHigh) {
       pool.used_high = pool.used;
     } else if (attribute == kReservedHigh) {

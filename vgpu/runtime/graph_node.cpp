@@ -28,8 +28,16 @@ Error make_node(const HostNodeParameters& host, Operation& result) {
 }
 
 Error make_node(AllocationNodeParameters& parameters, Operation& result) {
-  if (!parameters.bytes || parameters.pool.location.type != MemoryLocation::Type::Device) return Error::InvalidValue;
-  AllocateOperation operation{&default_pool(), parameters.bytes, nullptr};
+  const auto& location = parameters.pool.location;
+  if (!parameters.bytes || location.type != MemoryLocation::Type::Device || !is_device(location.id)) {
+    return Error::InvalidValue;
+  }
+  for (size_t i = 0; i < parameters.access_count; ++i) {
+    if (parameters.access[i].location.id == location.id) continue;
+    Context::get().say("access of another device to what a graph allocates is not emulated");
+    return Error::NotSupported;
+  }
+  AllocateOperation operation{&default_pool(location.id), parameters.bytes, nullptr};
   const Error error = place(operation);
   parameters.pointer = operation.pointer;
   result = operation;
@@ -94,6 +102,7 @@ Error replace_kernel(GraphNode* node, const KernelNodeParameters* parameters) {
   auto* old = node ? std::get_if<KernelOperation>(&node->operation) : nullptr;
   if (!old || !parameters) return Error::InvalidValue;
   KernelOperation kernel;
+  kernel.device = old->device;
   kernel.cluster = old->cluster;
   kernel.cooperative = old->cooperative;
   kernel.priority = old->priority;

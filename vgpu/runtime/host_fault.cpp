@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "report/names.h"
 #include "runtime/context.h"
 
 namespace vgpu {
@@ -25,7 +26,8 @@ void report(uint64_t address, bool is_write, void* site) {
       std::string("the host ") + (is_write ? "wrote to" : "read from") + " device address " + hexadecimal(address);
   std::string object;
   if (allocation) {
-    object = std::to_string(allocation->bytes) + " bytes, from " + allocation->made_by;
+    object = std::to_string(allocation->bytes) + " bytes" + device_of(*device_memory, *allocation) + ", from " +
+             allocation->made_by;
     what += ", byte " + std::to_string(address - allocation->address) + " of an allocation of the device";
   }
   auto& thread = this_thread();

@@ -56,9 +56,10 @@ Refusal refuse_block(const Dim3& block, const Function& function, const DeviceLi
   return {};
 }
 
-Refusal refuse_shared(size_t dynamic, const Function& function, const DeviceLimits& limits) {
-  if (dynamic <= size_t(function.max_dynamic_shared)) return {};
-  const size_t fixed = function.info.static_shared;
+Refusal refuse_shared(const KernelOperation& launch, const DeviceLimits& limits) {
+  const size_t dynamic = launch.dynamic_shared, fixed = launch.function->info.static_shared;
+  const auto allowed = size_t(launch.function->on(launch.device).max_dynamic_shared);
+  if (dynamic <= allowed) return {};
   const std::string what = std::to_string(dynamic) + " bytes of dynamic shared memory" +
                            (fixed ? " beside " + std::to_string(fixed) + " static ones" : "") + " are not possible";
   if (dynamic + fixed > limits.shared_per_block_optin) {
@@ -67,17 +68,16 @@ Refusal refuse_shared(size_t dynamic, const Function& function, const DeviceLimi
             "use smaller tiles"};
   }
   return {Error::InvalidValue, what,
-          "the kernel may use " + std::to_string(function.max_dynamic_shared) +
-              " bytes: more than 48 KiB a block need a permission",
+          "the kernel may use " + std::to_string(allowed) + " bytes: more than 48 KiB a block need a permission",
           "call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) first"};
 }
 
 Refusal refuse_cluster(const KernelOperation& launch, const DeviceLimits& limits) {
-  const Dim3 &cluster = launch.cluster, &grid = launch.grid, &compiled = launch.function->cluster;
+  const auto& function = launch.function->on(launch.device);
+  const Dim3 &cluster = launch.cluster, &grid = launch.grid, &compiled = function.cluster;
   if (!cluster.x) return {};
   const std::string what = "clusters of " + text(cluster) + " blocks in a grid of " + text(grid) + " are not possible";
-  const uint32_t most =
-      launch.function->nonportable_cluster ? limits.cluster_blocks_nonportable : limits.cluster_blocks;
+  const uint32_t most = function.nonportable_cluster ? limits.cluster_blocks_nonportable : limits.cluster_blocks;
   if (cluster.count() > most) {
     return {Error::InvalidClusterSize, what,
             limits.sm < 90 ? "clusters need sm_90" : "a cluster has at most " + std::to_string(most) + " blocks here",
@@ -115,13 +115,14 @@ Error check(const KernelOperation& launch) {
   };
   first(refuse_grid(launch.grid, limits));
   first(refuse_block(launch.block, *launch.function, limits));
-  first(refuse_shared(launch.dynamic_shared, *launch.function, limits));
+  first(refuse_shared(launch, limits));
   first(refuse_cluster(launch, limits));
   if (refusal.code == Error::Success) first(refuse_cooperative(launch, limits));
   if (refusal.code == Error::Success) return Error::Success;
   Diagnostic diagnostic;
   diagnostic.code = "E10";
   diagnostic.kernel = demangled(launch.function->name);
+  if (context.devices.size() > 1) diagnostic.device = launch.device;
   diagnostic.what = std::move(refusal.what);
   diagnostic.reason = std::move(refusal.reason);
   diagnostic.hint = std::move(refusal.hint);
@@ -159,7 +160,8 @@ Error code_of(const Fault& fault) {
     case Fault::Kind::out_of_bounds:
       return fault.space == ptx::Space::global || fault.space == ptx::Space::generic ? Error::IllegalAddress
                                                                                      : Error::LaunchFailure;
-    case Fault::Kind::host_pointer: return Error::IllegalAddress;
+    case Fault::Kind::host_pointer:
+    case Fault::Kind::other_device: return Error::IllegalAddress;
     case Fault::Kind::stack: return Error::IllegalAddress;
     case Fault::Kind::deadlock:
     case Fault::Kind::endless: return Error::LaunchTimeout;
@@ -172,7 +174,10 @@ Error code_of(const Fault& fault) {
 
 Error submit_kernel(const LaunchConfiguration& configuration, const void* function, void** arguments, void* site) {
   KernelOperation operation;
-  if (const Error error = make_kernel(configuration, function, arguments, site, operation); error != Error::Success) {
+  const Stream* stream = find_stream(configuration.stream);
+  Error error = stream && stream->device != current_device() ? Error::InvalidResourceHandle : Error::Success;
+  if (error == Error::Success) error = make_kernel(configuration, function, arguments, site, operation);
+  if (error != Error::Success) {
     spoil_capture(configuration.stream);
     return error;
   }
@@ -202,10 +207,11 @@ Error make_kernel(const LaunchConfiguration& configuration, const void* key, voi
                   KernelOperation& result) {
   result.function = registry().function(key);
   if (!result.function) return key ? Error::InvalidResourceHandle : Error::InvalidDeviceFunction;
-  if (const Error error = result.function->load(); error != Error::Success) return error;
+  if (result.device < 0) result.device = current_device();
+  if (const Error error = result.function->load(result.device); error != Error::Success) return error;
   result.grid = configuration.grid;
   result.block = configuration.block;
-  result.cluster = result.function->cluster;
+  result.cluster = result.function->on(result.device).cluster;
   result.site = site;
   result.dynamic_shared = uint32_t(configuration.dynamic_shared);  // the driver sees no more of it either
   for (uint32_t i = 0; i < configuration.attribute_count; ++i) {
@@ -218,10 +224,11 @@ Error make_kernel(const LaunchConfiguration& configuration, const void* key, voi
 Error make_kernel(const KernelNodeParameters& parameters, void* site, KernelOperation& result) {
   result.function = registry().function(parameters.function);
   if (!result.function) return Error::InvalidDeviceFunction;
-  if (const Error error = result.function->load(); error != Error::Success) return error;
+  if (result.device < 0) result.device = current_device();
+  if (const Error error = result.function->load(result.device); error != Error::Success) return error;
   result.grid = parameters.grid;
   result.block = parameters.block;
-  if (!result.cluster.x) result.cluster = result.function->cluster;
+  if (!result.cluster.x) result.cluster = result.function->on(result.device).cluster;
   result.dynamic_shared = parameters.dynamic_shared;
   result.site = site;
   if (const Error error = check(result); error != Error::Success) return error;
@@ -238,8 +245,8 @@ void set_attribute(KernelOperation& operation, LaunchAttribute::Id id, const Lau
 Error execute(const KernelOperation& operation, Stream&) {
   auto& context = Context::get();
   Launch launch{};
-  launch.kernel = operation.function->kernel;
-  launch.module = &operation.function->image.program().module();
+  launch.kernel = operation.function->on(operation.device).kernel;
+  launch.module = &operation.function->image.module();
   launch.function = operation.function->source;
   launch.grid = operation.grid;
   launch.block = operation.block;
@@ -247,7 +254,8 @@ Error execute(const KernelOperation& operation, Stream&) {
   launch.params = operation.parameters;
   launch.dynamic_shared = operation.dynamic_shared;
   launch.cooperative = operation.cooperative;
-  launch.stack_bytes = uint32_t(context.device_limits[0]);
+  launch.stack_bytes = uint32_t(context.devices[size_t(operation.device)].limits[0]);
+  launch.owner = context.owner(operation.device);
   launch.serial = ++context.launches;
   launch.host_site = operation.site;
   if (bool& launched = operation.function->launched; !launched) {

@@ -17,7 +17,7 @@ class Library {
   Image& image;
   std::vector<std::string> kernels() const {
     std::vector<std::string> names;
-    for (const auto& function : image.program().module().functions) {
+    for (const auto& function : image.module().functions) {
       if (function->is_entry) names.push_back(function->name);
     }
     return names;
@@ -34,7 +34,7 @@ std::map<Library*, std::unique_ptr<Library>>& libraries() {
 Error load(Library** result, const Part& code) {
   if (!result || !code.data) return Error::InvalidValue;
   Image& image = registry().add_image({code}, {});
-  if (const Error error = image.load(); error != Error::Success) return error;
+  if (const Error error = image.load(current_device()); error != Error::Success) return error;
   auto library = std::make_unique<Library>(image);
   *result = library.get();
   libraries()[*result] = std::move(library);
@@ -55,7 +55,9 @@ Error load_file(Library** result, const char* path) {
 Error variable(void** address, size_t* bytes, Library* library, const char* name, bool managed) {
   if (!libraries().contains(library)) return Error::InvalidResourceHandle;
   if (!name) return Error::InvalidValue;
-  const Allocation* allocation = library->image.program().variable(name);
+  const int device = current_device();
+  if (const Error error = library->image.load(device); error != Error::Success) return error;
+  const Allocation* allocation = library->image.program(device).variable(name);
   if (!allocation || (allocation->kind == MemoryKind::managed) != managed) return Error::SymbolNotFound;
   if (address) *address = reinterpret_cast<void*>(allocation->address);
   if (bytes) *bytes = allocation->bytes;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "report/names.h"
 #include "runtime/context.h"
 #include "runtime/pool.h"
 #include "runtime/stream.h"
@@ -31,7 +32,9 @@ Error allocate(void** result, size_t bytes, MemoryKind kind) {
   if (bytes == 0) return Error::Success;
   if (const Error error = refuse_in_capture(); error != Error::Success) return error;
   auto& context = Context::get();
-  const Allocation* allocation = context.memory.allocate(bytes, kind, this_thread().name, this_thread().site);
+  Owner owner = context.owner(current_device());
+  if (kind != MemoryKind::device) owner.reach = nullptr;
+  const Allocation* allocation = context.memory.allocate(bytes, kind, this_thread().name, this_thread().site, owner);
   if (!allocation) return Error::MemoryAllocation;
   context.session.allocated(*allocation);
   *result = reinterpret_cast<void*>(allocation->address);
@@ -66,7 +69,8 @@ Error release(void* pointer, bool host) {
   if (allocation->freed) {
     context.found("E02", std::string(name) + ": the memory was freed before", "it is freed twice",
                   "set the pointer to null when it is freed",
-                  std::to_string(allocation->bytes) + " bytes, from " + allocation->made_by);
+                  std::to_string(allocation->bytes) + " bytes" + device_of(context.memory, *allocation) + ", from " +
+                      allocation->made_by);
     return Error::InvalidValue;
   }
   if ((allocation->kind == MemoryKind::pinned) != host) {
@@ -107,7 +111,9 @@ Error is_managed_range(const void* pointer, size_t bytes) {
 }
 
 Error is_location(const MemoryLocation& location) {
-  if (location.type == MemoryLocation::Type::Device) return location.id == 0 ? Error::Success : Error::InvalidDevice;
+  if (location.type == MemoryLocation::Type::Device) {
+    return is_device(location.id) ? Error::Success : Error::InvalidDevice;
+  }
   return location.type == MemoryLocation::Type::None ? Error::InvalidValue : Error::Success;
 }
 
@@ -160,8 +166,8 @@ VGPU_API(cudaHostRegister, void* pointer, size_t bytes, unsigned flags) {
     if (below && !below->freed && below->address + below->bytes > number(pointer)) {
       return Error::HostMemoryAlreadyRegistered;
     }
-    const Allocation* allocation =
-        context.memory.adopt(pointer, bytes, MemoryKind::pinned, this_thread().name, this_thread().site);
+    const Allocation* allocation = context.memory.adopt(pointer, bytes, MemoryKind::pinned, this_thread().name,
+                                                        this_thread().site, {current_device(), nullptr});
     if (!allocation) return Error::MemoryAllocation;
     context.session.allocated(*allocation);
     context.session.written(allocation->address, bytes);  // the host's bytes are taken for initialised
@@ -203,7 +209,7 @@ VGPU_API(cudaMemGetInfo, size_t* free, size_t* total) {
     if (!free || !total) return Error::InvalidValue;
     const auto& memory = Context::get().memory;
     *total = memory.capacity();
-    *free = memory.capacity() - std::min(memory.used(), memory.capacity());
+    *free = memory.capacity() - std::min(memory.used(current_device()), memory.capacity());
     return Error::Success;
   });
 }
@@ -219,7 +225,7 @@ VGPU_API(cudaPointerGetAttributes, PointerAttributes* result, const void* pointe
       result->host_pointer = address;
       return Context::get().memory.in_device_range(number(pointer)) ? Error::InvalidValue : Error::Success;
     }
-    result->device = allocation->device;
+    result->device = allocation->owner.device;
     result->device_pointer = address;
     if (allocation->kind == MemoryKind::device || allocation->kind == MemoryKind::symbol) {
       result->type = MemoryType::Device;

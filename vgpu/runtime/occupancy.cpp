@@ -16,7 +16,7 @@ Error blocks(int* result, const void* key, int threads, size_t dynamic_shared) {
   Function* function = registry().function(key);
   if (!function) return Error::InvalidDeviceFunction;
   if (!result || threads <= 0) return Error::InvalidValue;
-  if (const Error error = function->load(); error != Error::Success) return error;
+  if (const Error error = function->load(current_device()); error != Error::Success) return error;
   *result = int(blocks_per_multiprocessor(*function, uint64_t(threads), dynamic_shared, Context::get().limits));
   return Error::Success;
 }
@@ -55,7 +55,7 @@ VGPU_API(cudaOccupancyAvailableDynamicSMemPerBlock, size_t* result, const void* 
     Function* function = registry().function(key);
     if (!function) return Error::InvalidDeviceFunction;
     if (!result || count <= 0 || threads <= 0) return Error::InvalidValue;
-    if (const Error error = function->load(); error != Error::Success) return error;
+    if (const Error error = function->load(current_device()); error != Error::Success) return error;
     const auto& limits = Context::get().limits;
     const uint64_t each = limits.shared_per_multiprocessor / uint64_t(count) / kSharedUnit * kSharedUnit;
     const uint64_t taken = function->info.static_shared + kReservedShared;
@@ -69,9 +69,10 @@ VGPU_API(cudaOccupancyMaxPotentialClusterSize, int* result, const void* key, con
     Function* function = registry().function(key);
     if (!function) return Error::InvalidDeviceFunction;
     if (!result || !configuration) return Error::InvalidValue;
-    if (const Error error = function->load(); error != Error::Success) return error;
+    if (const Error error = function->load(current_device()); error != Error::Success) return error;
     const auto& limits = Context::get().limits;
-    *result = int(function->nonportable_cluster ? limits.cluster_blocks_nonportable : limits.cluster_blocks);
+    *result = int(function->on(current_device()).nonportable_cluster ? limits.cluster_blocks_nonportable
+                                                                     : limits.cluster_blocks);
     return Error::Success;
   });
 }

@@ -12,6 +12,7 @@ namespace vgpu {
 
 struct KernelOperation {
   Function* function = nullptr;
+  int device = -1;                     // that runs it; until it is made, -1: the current one
   Dim3 grid, block, cluster{0, 0, 0};  // cluster 0: none
   uint32_t dynamic_shared = 0;
   bool cooperative = false;

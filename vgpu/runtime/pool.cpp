@@ -28,9 +28,10 @@ std::set<uint64_t>& kept_by_graphs() {
   return *addresses;
 }
 
-MemoryPool* chosen = nullptr;  // by cudaDeviceSetMemPool; null: the default
+MemoryPool* chosen[kMostDevices];  // by cudaDeviceSetMemPool; null: the default
 
 constexpr int kPinned = 1;
+constexpr int kNoAccess = 0, kReadWrite = 3;
 
 // Pools are out of bounds while a capture is under way, but for the nodes that it captures.
 Error refuse_beside_capture(Stream* handle) {
@@ -39,8 +40,10 @@ Error refuse_beside_capture(Stream* handle) {
   return stream->capture ? Error::Success : refuse_in_capture();
 }
 
+// From the pool, or (null) the one that is current on the stream's device.
 Error allocate(void** result, size_t bytes, MemoryPool* pool, Stream* stream) {
   if (const Error error = refuse_beside_capture(stream); error != Error::Success) return error;
+  if (!pool) pool = &current_pool(find_stream(stream)->device);
   if (!result || !is_pool(pool)) return Error::InvalidValue;
   if (bytes == 0) {
     *result = nullptr;
@@ -52,9 +55,17 @@ Error allocate(void** result, size_t bytes, MemoryPool* pool, Stream* stream) {
   return submit(stream, operation);
 }
 
-bool same(const MemoryLocation* location, int type) {
-  constexpr auto kDevice = MemoryLocation::Type::Device;
-  return location && location->type == kDevice && location->id == 0 && type == kPinned;
+bool on_device(const MemoryLocation& location) {
+  return location.type == MemoryLocation::Type::Device && is_device(location.id);
+}
+
+// Of a pool: on a device, and made of what pools can be made of.
+bool possible(const MemoryLocation* location, int type) { return location && on_device(*location) && type == kPinned; }
+
+Error choose(int device, MemoryPool* pool) {
+  if (!is_pool(pool) || pool->device != device) return Error::InvalidValue;
+  chosen[device] = pool;
+  return Error::Success;
 }
 
 }  // namespace
@@ -72,24 +83,35 @@ void MemoryPool::trim(uint64_t keep) {
   if (keep < reserved) reserved = std::min(reserved, (std::max(used, keep) + kPage - 1) / kPage * kPage);
 }
 
-MemoryPool& default_pool() {
-  static auto* pool = new MemoryPool({kPinned, 0, {MemoryLocation::Type::Device, 0}, nullptr, 0, 0, {}});
+MemoryPool& default_pool(int device) {
+  static MemoryPool* defaults[kMostDevices];
+  MemoryPool*& pool = defaults[device];
+  if (!pool) pool = new MemoryPool({kPinned, 0, {MemoryLocation::Type::Device, device}, nullptr, 0, 0, {}});
   return *pool;
 }
 
-MemoryPool& current_pool() { return chosen ? *chosen : default_pool(); }
+MemoryPool& current_pool(int device) { return chosen[device] ? *chosen[device] : default_pool(device); }
 
-void trim_pools() {
-  default_pool().trim(default_pool().release_threshold);
-  for (MemoryPool* pool : pools()) pool->trim(pool->release_threshold);
+void trim_pools(int device) {
+  default_pool(device).trim(default_pool(device).release_threshold);
+  for (MemoryPool* pool : pools()) {
+    if (pool->device == device) pool->trim(pool->release_threshold);
+  }
 }
 
-bool is_pool(MemoryPool* pool) { return pool == &default_pool() || (pools().contains(pool) && !pool->destroyed); }
+bool is_default_pool(const MemoryPool* pool) {
+  for (int d = 0; d < Context::get().configuration.devices; ++d) {
+    if (pool == &default_pool(d)) return true;
+  }
+  return false;
+}
+
+bool is_pool(MemoryPool* pool) { return is_default_pool(pool) || (pools().contains(pool) && !pool->destroyed); }
 
 Error place(AllocateOperation& operation) {
-  auto& context = Context::get();
-  const Allocation* allocation =
-      context.memory.allocate(operation.bytes, MemoryKind::device, this_thread().name, this_thread().site);
+  const MemoryPool& pool = *operation.pool;
+  const Allocation* allocation = Context::get().memory.allocate(operation.bytes, MemoryKind::device, this_thread().name,
+                                                                this_thread().site, {pool.device, &pool.reach});
   if (!allocation) return Error::MemoryAllocation;
   operation.pointer = reinterpret_cast<void*>(allocation->address);
   return Error::Success;
@@ -153,10 +175,10 @@ void release_from_pool(uint64_t address) {
 }
 
 VGPU_API(cudaMallocAsync, void** result, size_t bytes, Stream* stream) {
-  return call([&] { return allocate(result, bytes, &current_pool(), stream); });
+  return call([&] { return allocate(result, bytes, nullptr, stream); });
 }
 VGPU_API(cudaMallocFromPoolAsync, void** result, size_t bytes, MemoryPool* pool, Stream* stream) {
-  return call([&] { return allocate(result, bytes, pool, stream); });
+  return call([&] { return pool ? allocate(result, bytes, pool, stream) : Error::InvalidValue; });
 }
 VGPU_API(cudaFreeAsync, void* pointer, Stream* stream) {
   return call([&] {
@@ -170,7 +192,8 @@ VGPU_API(cudaFreeAsync, void* pointer, Stream* stream) {
 
 VGPU_API(cudaMemPoolCreate, MemoryPool** result, const PoolProperties* properties) {
   return call([&] {
-    if (!result || !properties || !same(&properties->location, properties->allocation_type)) return Error::InvalidValue;
+    if (!result || !properties || !possible(&properties->location, properties->allocation_type))
+      return Error::InvalidValue;
     if (properties->handle_types) return Error::NotSupported;  // there is nobody to share a handle with
     if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     *result = new MemoryPool(*properties);
@@ -180,10 +203,10 @@ VGPU_API(cudaMemPoolCreate, MemoryPool** result, const PoolProperties* propertie
 }
 VGPU_API(cudaMemPoolDestroy, MemoryPool* pool) {
   return call([&] {
-    if (!is_pool(pool) || pool == &default_pool()) return Error::InvalidValue;
+    if (!is_pool(pool) || is_default_pool(pool)) return Error::InvalidValue;
     if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     pool->destroyed = true;
-    if (chosen == pool) chosen = nullptr;
+    if (chosen[pool->device] == pool) chosen[pool->device] = nullptr;
     return Error::Success;
   });
 }
@@ -248,9 +271,14 @@ VGPU_API(cudaMemPoolSetAccess, MemoryPool* pool, const AccessDescription* list, 
     if (!is_pool(pool) || (count && !list)) return Error::InvalidValue;
     if (const Error error = refuse_in_capture(); error != Error::Success) return error;
     for (size_t i = 0; i < count; ++i) {
-      // A device cannot be refused its own memory.
-      if (!same(&list[i].location, kPinned)) return Error::InvalidDevice;
-      if (list[i].flags != 3) return Error::InvalidValue;
+      const auto& [location, flags] = list[i];
+      if (!on_device(location)) return Error::InvalidDevice;
+      // A device cannot be refused its own memory, and access to another's is whole or none.
+      if (flags != kReadWrite && (flags != kNoAccess || location.id == pool->device)) return Error::InvalidValue;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t bit = 1u << list[i].location.id;
+      pool->reach = list[i].flags == kReadWrite ? pool->reach | bit : pool->reach & ~bit;
     }
     return Error::Success;
   });
@@ -258,52 +286,43 @@ VGPU_API(cudaMemPoolSetAccess, MemoryPool* pool, const AccessDescription* list, 
 VGPU_API(cudaMemPoolGetAccess, int* flags, MemoryPool* pool, MemoryLocation* location) {
   return call([&] {
     if (!flags || !is_pool(pool)) return Error::InvalidValue;
-    *flags = same(location, kPinned) ? pool->access : 0;
+    *flags = location && on_device(*location) && pool->reach >> location->id & 1 ? kReadWrite : kNoAccess;
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceGetDefaultMemPool, MemoryPool** result, int device) {
   return call([&] {
-    if (device) return Error::InvalidDevice;
-    *result = &default_pool();
+    if (!is_device(device)) return Error::InvalidDevice;
+    *result = &default_pool(device);
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceGetMemPool, MemoryPool** result, int device) {
   return call([&] {
-    if (device) return Error::InvalidDevice;
-    *result = &current_pool();
+    if (!is_device(device)) return Error::InvalidDevice;
+    *result = &current_pool(device);
     return Error::Success;
   });
 }
 VGPU_API(cudaDeviceSetMemPool, int device, MemoryPool* pool) {
-  return call([&] {
-    if (device) return Error::InvalidDevice;
-    if (!is_pool(pool)) return Error::InvalidValue;
-    chosen = pool;
-    return Error::Success;
-  });
+  return call([&] { return is_device(device) ? choose(device, pool) : Error::InvalidDevice; });
 }
 VGPU_API(cudaMemGetDefaultMemPool, MemoryPool** result, MemoryLocation* location, int type) {
   return call([&] {
-    if (!result || !same(location, type)) return Error::InvalidValue;
-    *result = &default_pool();
+    if (!result || !possible(location, type)) return Error::InvalidValue;
+    *result = &default_pool(location->id);
     return Error::Success;
   });
 }
 VGPU_API(cudaMemGetMemPool, MemoryPool** result, MemoryLocation* location, int type) {
   return call([&] {
-    if (!result || !same(location, type)) return Error::InvalidValue;
-    *result = &current_pool();
+    if (!result || !possible(location, type)) return Error::InvalidValue;
+    *result = &current_pool(location->id);
     return Error::Success;
   });
 }
 VGPU_API(cudaMemSetMemPool, MemoryLocation* location, int type, MemoryPool* pool) {
-  return call([&] {
-    if (!same(location, type) || !is_pool(pool)) return Error::InvalidValue;
-    chosen = pool;
-    return Error::Success;
-  });
+  return call([&] { return possible(location, type) ? choose(location->id, pool) : Error::InvalidValue; });
 }
 
 }  // namespace vgpu

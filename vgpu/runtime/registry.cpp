@@ -28,7 +28,7 @@ Image& image_of(void** handle) { return *reinterpret_cast<Image*>(handle); }
 
 Error Image::fail(Error code, const std::string& sentence) {
   Context::get().say("a kernel cannot be loaded: " + sentence);
-  return code_ = code;
+  return code;
 }
 
 Error Image::choose_text(std::string& text, std::string& error) const {
@@ -57,9 +57,7 @@ Error Image::choose_text(std::string& text, std::string& error) const {
   return Error::NotSupported;
 }
 
-Error Image::load() {
-  if (tried_) return code_;
-  tried_ = true;
+Error Image::parse() {
   if (!sentence_.empty()) return fail(Error::InvalidKernelImage, sentence_);
   std::string text, error;
   if (const Error code = choose_text(text, error); code != Error::Success) return fail(code, error);
@@ -72,36 +70,51 @@ Error Image::load() {
                                                   std::to_string(minor) +
                                                   "; the virtual GPU knows versions up to 9.0 (nvcc 13.0)");
   }
-  auto module = ptx::parse(text, error);
-  if (!module) return fail(Error::InvalidPtx, error);
-  program_ = Program::load(std::move(module), Context::get().memory, error);
-  if (!program_) return fail(Error::InvalidPtx, error);
-  return Error::Success;
+  module_ = ptx::parse(text, error);
+  return module_ ? Error::Success : fail(Error::InvalidPtx, error);
 }
 
-Error Function::load() {
-  if (tried_) return code_;
-  if (code_ = image.load(); code_ != Error::Success) return code_;
-  tried_ = true;
-  kernel = image.program().kernel(name);
-  source = image.program().module().find(name);
-  std::string error;
-  if (!kernel || !source) return code_ = Error::InvalidDeviceFunction;
-  if (!image.program().prepare(*kernel, error)) {
-    Context::get().say("a kernel cannot be loaded: " + error);
-    return code_ = Error::InvalidPtx;
+Error Image::load(int device) {
+  if (!tried_) {
+    tried_ = true;
+    code_ = parse();
   }
-  info = vgpu::info(*kernel);
+  if (code_ != Error::Success) return code_;
+  Loaded& here = loaded_[size_t(device)];
+  if (here.tried) return here.code;
+  here.tried = true;
+  const Program* sibling = nullptr;
+  for (const Loaded& other : loaded_) sibling = sibling ? sibling : other.program.get();
+  auto& context = Context::get();
+  std::string error;
+  here.program = Program::load(module_, context.memory, error, context.owner(device), sibling);
+  return here.code = here.program ? Error::Success : fail(Error::InvalidPtx, error);
+}
+
+Error Function::load(int device) {
+  OnDevice& here = on(device);
+  if (here.tried) return here.code;
+  if (here.code = image.load(device); here.code != Error::Success) return here.code;
+  here.tried = true;
+  here.kernel = image.program(device).kernel(name);
+  source = image.module().find(name);
+  std::string error;
+  if (!here.kernel || !source) return here.code = Error::InvalidDeviceFunction;
+  if (!image.program(device).prepare(*here.kernel, error)) {
+    Context::get().say("a kernel cannot be loaded: " + error);
+    return here.code = Error::InvalidPtx;
+  }
+  info = vgpu::info(*here.kernel);
   const uint32_t most = Context::get().limits.shared_per_block;
   if (info.static_shared > most) {
     Context::get().say("a kernel cannot be loaded: " + name + ": its shared variables take " +
                        std::to_string(info.static_shared) + " bytes, and what is declared with a size may take " +
                        std::to_string(most) + "; more is for `extern __shared__`");
-    return code_ = Error::InvalidPtx;
+    return here.code = Error::InvalidPtx;
   }
-  max_dynamic_shared = int(Context::get().limits.shared_per_block) - int(info.static_shared);
+  here.max_dynamic_shared = int(Context::get().limits.shared_per_block) - int(info.static_shared);
   if (source->cluster[0])
-    cluster = {uint32_t(source->cluster[0]), uint32_t(source->cluster[1]), uint32_t(source->cluster[2])};
+    here.cluster = {uint32_t(source->cluster[0]), uint32_t(source->cluster[1]), uint32_t(source->cluster[2])};
   return Error::Success;
 }
 
@@ -161,8 +174,9 @@ Registry& registry() {
 }
 
 Error address_of(const Symbol& symbol, const Allocation*& result) {
-  if (const Error error = symbol.image.load(); error != Error::Success) return error;
-  result = symbol.image.program().variable(symbol.name);
+  const int device = current_device();
+  if (const Error error = symbol.image.load(device); error != Error::Success) return error;
+  result = symbol.image.program(device).variable(symbol.name);
   return result ? Error::Success : Error::InvalidSymbol;
 }
 

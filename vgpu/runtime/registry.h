@@ -2,6 +2,7 @@
 // parsed before it is needed: a library with a hundred files of kernels starts at once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 
 #include "exec/engine.h"
 #include "runtime/api.h"
+#include "runtime/context.h"
 
 namespace vgpu {
 
@@ -27,9 +29,11 @@ class Image {
   // there is nothing usable.
   Image(std::vector<Part> parts, std::string error) : parts_(std::move(parts)), sentence_(std::move(error)) {}
 
-  // Chooses, parses and loads at the first call; says what is wrong, once. The code is the same at every call.
-  Error load();
-  const Program& program() const { return *program_; }
+  // Chooses and parses at the first call, and loads at the device's first; says what is wrong, once. The code is the
+  // same at every call.
+  Error load(int device);
+  const ptx::Module& module() const { return *module_; }
+  const Program& program(int device) const { return *loaded_[size_t(device)].program; }
 
  private:
   Error fail(Error code, const std::string& sentence);
@@ -37,33 +41,46 @@ class Image {
   Error choose_text(std::string& text, std::string& error) const;
   std::vector<Part> parts_;
   std::string sentence_;
+  Error parse();
   bool tried_ = false;
   Error code_ = Error::Success;
-  std::unique_ptr<Program> program_;
+  std::shared_ptr<const ptx::Module> module_;
+  // The kernels and variables of each device.
+  struct Loaded {
+    bool tried = false;
+    Error code = Error::Success;
+    std::unique_ptr<Program> program;
+  };
+  std::array<Loaded, kMostDevices> loaded_;
 };
 
 class Function {
  public:
   Function(Image& image, std::string name) : image(image), name(std::move(name)) {}
 
-  // Makes `kernel` and `info` valid.
-  Error load();
+  // Makes `info`, `source` and on(device) valid.
+  Error load(int device);
+
+  // What is loaded on a device, and what cudaFuncSetAttribute changes there.
+  struct OnDevice {
+    bool tried = false;
+    Error code = Error::Success;
+    const Kernel* kernel = nullptr;
+    int max_dynamic_shared = 0;  // at first what fits into 48 KiB beside the static shared memory
+    int carveout = -1, cluster_policy = 0;
+    bool nonportable_cluster = false;
+    Dim3 cluster{0, 0, 0};  // 0: none required
+  };
+  OnDevice& on(int device) { return on_[device]; }
 
   Image& image;
   const std::string name;  // mangled
-  const Kernel* kernel = nullptr;
-  KernelInfo info;
+  KernelInfo info;         // on all devices the same
   const ptx::Function* source = nullptr;
-  // What cudaFuncSetAttribute changes.
-  int max_dynamic_shared = 0;  // set by load(): what fits into 48 KiB beside the static shared memory
-  int carveout = -1, cluster_policy = 0;
-  bool nonportable_cluster = false;
-  Dim3 cluster{0, 0, 0};  // 0: none required
   bool launched = false;
 
  private:
-  bool tried_ = false;
-  Error code_ = Error::Success;
+  std::map<int, OnDevice> on_;
 };
 
 // A __device__, __constant__ or __managed__ variable.
@@ -96,7 +113,7 @@ class Registry {
 };
 Registry& registry();
 
-// The device address of a variable.
+// A variable's memory on the current device.
 Error address_of(const Symbol& symbol, const Allocation*& result);
 
 }  // namespace vgpu

@@ -20,26 +20,31 @@ unsigned long long next_number() {
   return ++number;
 }
 
-Stream& legacy_stream() {
-  static Stream* stream = new Stream;
-  return *stream;
+// The default streams of a device, and of the calling thread on it.
+Stream& legacy_stream(int device) {
+  static Stream* streams[kMostDevices];
+  if (!streams[device]) streams[device] = new Stream(device);
+  return *streams[device];
 }
 
-Stream& thread_stream() {
-  thread_local Stream* stream = new Stream;
-  return *stream;
+Stream& thread_stream(int device) {
+  thread_local Stream* streams[kMostDevices];
+  if (!streams[device]) streams[device] = new Stream(device);
+  return *streams[device];
 }
+
+bool is_legacy(const Stream* stream) { return stream == &legacy_stream(stream->device); }
 
 void spoil(Capture& capture) {
   if (capture.status == CaptureStatus::Active) capture.status = CaptureStatus::Invalidated;
 }
 
-// The legacy stream waits for all blocking streams, which one that captures cannot do.
-Error refuse_legacy() {
+// The legacy stream waits for all blocking streams of its device, which one that captures cannot do.
+Error refuse_legacy(int device) {
   for (const auto& weak : captures) {
     const auto capture = weak.lock();
     if (!capture || capture->status != CaptureStatus::Active || capture->mode == CaptureMode::Relaxed) continue;
-    if (!capture->origin->blocking()) continue;
+    if (!capture->origin->blocking() || capture->origin->device != device) continue;
     spoil(*capture);
     return Error::StreamCaptureImplicit;
   }
@@ -54,8 +59,8 @@ Error ask(Stream* handle) {
     spoil(*stream->capture);
     return Error::StreamCaptureUnsupported;
   }
-  if (stream == &legacy_stream()) {
-    if (const Error error = refuse_legacy(); error != Error::Success) return error;
+  if (is_legacy(stream)) {
+    if (const Error error = refuse_legacy(stream->device); error != Error::Success) return error;
   }
   return refuse_in_capture();
 }
@@ -64,7 +69,7 @@ Error begin_capture(Stream* handle, CaptureMode mode, std::shared_ptr<Graph> gra
   Stream* stream = find_stream(handle);
   if (!stream) return Error::InvalidResourceHandle;
   if (mode < CaptureMode::Global || mode > CaptureMode::Relaxed) return Error::InvalidValue;
-  if (stream == &legacy_stream()) return Error::StreamCaptureUnsupported;
+  if (is_legacy(stream)) return Error::StreamCaptureUnsupported;
   if (stream->capture) return Error::IllegalState;
   auto capture = std::make_shared<Capture>();
   capture->graph = std::move(graph);
@@ -104,7 +109,7 @@ Error end_capture(Stream* handle, Graph** result) {
   };
   join(capture->left);
   for (Stream* other : streams) leave(other);
-  leave(&thread_stream());
+  for (int d = 0; d < Context::get().configuration.devices; ++d) leave(&thread_stream(d));
   stream->frontier.clear();
   capture->status = CaptureStatus::None;
   *result = error == Error::Success ? adopt(capture->graph) : nullptr;
@@ -113,7 +118,7 @@ Error end_capture(Stream* handle, Graph** result) {
 
 Error record(Event* event, Stream* handle, unsigned flags) {
   Stream* stream = find_stream(handle);
-  if (!stream || !is_event(event)) return Error::InvalidResourceHandle;
+  if (!stream || !is_event(event) || event->device != stream->device) return Error::InvalidResourceHandle;
   if (flags > 1) return Error::InvalidValue;
   if (stream->capture && flags == 0) {  // inside a capture an event is an edge, no node
     if (stream->capture->status != CaptureStatus::Active) return Error::StreamCaptureInvalidated;
@@ -135,7 +140,7 @@ Error wait(Stream* handle, Event* event, unsigned flags) {
     spoil(*stream->capture);
     return Error::StreamCaptureIsolation;
   }
-  if (stream == &legacy_stream()) {
+  if (is_legacy(stream)) {
     spoil(*event->capture);
     return Error::StreamCaptureImplicit;
   }
@@ -156,7 +161,7 @@ Error wait(Stream* handle, Event* event, unsigned flags) {
 
 Error make_stream(Stream** result, unsigned flags, int priority) {
   if (!result || flags > 1) return Error::InvalidValue;
-  *result = new Stream(flags, std::clamp(priority, kHighestPriority, kLowestPriority));
+  *result = new Stream(current_device(), flags, std::clamp(priority, kHighestPriority, kLowestPriority));
   streams.insert(*result);
   return Error::Success;
 }
@@ -164,7 +169,7 @@ Error make_stream(Stream** result, unsigned flags, int priority) {
 Error make_event(Event** result, unsigned flags) {
   constexpr unsigned kDisableTiming = 2, kInterprocess = 4, kKnown = 7;
   if (!result || flags & ~kKnown || (flags & kInterprocess && !(flags & kDisableTiming))) return Error::InvalidValue;
-  *result = new Event(flags);
+  *result = new Event(current_device(), flags);
   events.insert(*result);
   return Error::Success;
 }
@@ -187,15 +192,16 @@ Error ask(Event* event) {
 
 }  // namespace
 
-Stream::Stream(unsigned flags, int priority) : flags(flags), id(next_number()), priority(priority) {
+Stream::Stream(int device, unsigned flags, int priority)
+    : device(device), flags(flags), id(next_number()), priority(priority) {
   attributes[int(LaunchAttribute::Id::SynchronizationPolicy)].number = 1;  // automatic
   attributes[int(LaunchAttribute::Id::Priority)].number = priority;
 }
 
 Stream* find_stream(Stream* handle) {
   const auto value = reinterpret_cast<uintptr_t>(handle);
-  if (value <= kLegacyStream) return &legacy_stream();
-  if (value == kPerThreadStream) return &thread_stream();
+  if (value <= kLegacyStream) return &legacy_stream(current_device());
+  if (value == kPerThreadStream) return &thread_stream(current_device());
   return streams.contains(handle) ? handle : nullptr;
 }
 
@@ -205,8 +211,8 @@ Error submit(Stream* handle, Operation operation) {
   Stream* stream = find_stream(handle);
   if (!stream) return Error::InvalidResourceHandle;
   if (!stream->capture) {
-    if (stream == &legacy_stream()) {
-      if (const Error error = refuse_legacy(); error != Error::Success) return error;
+    if (is_legacy(stream)) {
+      if (const Error error = refuse_legacy(stream->device); error != Error::Success) return error;
     }
     return execute(operation, *stream);
   }
@@ -274,7 +280,7 @@ VGPU_API(cudaStreamDestroy, Stream* stream) {
 VGPU_API(cudaStreamSynchronize, Stream* handle) {
   return call([&] {
     if (const Error error = ask(handle); error != Error::Success) return error;
-    trim_pools();
+    trim_pools(find_stream(handle)->device);
     return Error::Success;
   });
 }
@@ -307,8 +313,10 @@ VGPU_API(cudaStreamGetId, Stream* handle, unsigned long long* id) {
 }
 VGPU_API(cudaStreamGetDevice, Stream* handle, int* device) {
   return call([&] {
-    if (!find_stream(handle)) return Error::InvalidResourceHandle;
-    *device = 0;
+    const Stream* stream = find_stream(handle);
+    if (!stream) return Error::InvalidResourceHandle;
+    if (!device) return Error::InvalidValue;
+    *device = stream->device;
     return Error::Success;
   });
 }
@@ -394,8 +402,8 @@ VGPU_API(cudaStreamIsCapturing, Stream* handle, CaptureStatus* status) {
   return call([&] {
     Stream* stream = find_stream(handle);
     if (!stream) return Error::InvalidResourceHandle;
-    if (stream == &legacy_stream()) {
-      if (const Error error = refuse_legacy(); error != Error::Success) return error;
+    if (is_legacy(stream)) {
+      if (const Error error = refuse_legacy(stream->device); error != Error::Success) return error;
     }
     *status = stream->capture ? stream->capture->status : CaptureStatus::None;
     return Error::Success;
@@ -475,6 +483,7 @@ VGPU_API(cudaEventElapsedTime, float* milliseconds, Event* start, Event* end) {
       constexpr unsigned kDisableTiming = 2;
       if (!event->recorded || event->flags & kDisableTiming) return Error::InvalidResourceHandle;
     }
+    if (start->device != end->device) return Error::InvalidResourceHandle;
     *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
     return Error::Success;
   });

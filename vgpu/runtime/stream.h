@@ -28,8 +28,9 @@ constexpr int kLowestPriority = 0, kHighestPriority = -5;
 
 class Stream {
  public:
-  explicit Stream(unsigned flags = 0, int priority = 0);
+  explicit Stream(int device, unsigned flags = 0, int priority = 0);
 
+  const int device;  // current when it was made
   const unsigned flags;
   const unsigned long long id;
   int priority;
@@ -42,7 +43,8 @@ class Stream {
 
 class Event {
  public:
-  explicit Event(unsigned flags) : flags(flags) {}
+  Event(int device, unsigned flags) : device(device), flags(flags) {}
+  const int device;  // current when it was made
   const unsigned flags;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
@@ -50,7 +52,8 @@ class Event {
   std::vector<GraphNode*> frontier;
 };
 
-// Handles: 0 and 1 are the legacy default stream, 2 the calling thread's. Null where it is no stream.
+// Handles: 0 and 1 are the legacy default stream of the current device, 2 the calling thread's there. Null where it is
+// no stream.
 constexpr uintptr_t kLegacyStream = 1, kPerThreadStream = 2;
 Stream* find_stream(Stream* handle);
 bool is_event(Event* event);

@@ -12,9 +12,13 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int, void*, void*, void*,
                             void*, int*);
+void __cudaRegisterVar(void** handle, char* host, char* device, const char* name, int, size_t bytes, int, int);
+void __cudaRegisterManagedVar(void** handle, void** host, char* device, const char* name, int, size_t bytes, int, int);
 void __cudaRegisterFatBinaryEnd(void** handle);
+#ifndef CUDART_VERSION  // else the toolkit's header has it
 int cudaLaunchKernel(const void* host, vgpu::Dim3 grid, vgpu::Dim3 block, void** arguments, size_t shared,
                      void* stream);
+#endif
 }
 
 namespace vgpu::test {
@@ -36,15 +40,20 @@ inline std::string fat_binary(const std::string& content, uint32_t sm = 80, uint
   return bytes + padded;
 }
 
-// Registers the binary and one kernel of it; what a launch of that kernel names. Both live to the end.
-inline const void* registered(const std::string& binary, const std::string& kernel, uint32_t magic = 0x466243B1) {
+// The handle of a registered binary, which lives to the end.
+inline void** registered(const std::string& binary, uint32_t magic = 0x466243B1) {
   const std::string& bytes = *new std::string(binary);
   struct Wrapper {
     uint32_t magic, version;
     const void *data, *parts;
   } wrapper{magic, 1, bytes.data(), nullptr};
-  void** handle = __cudaRegisterFatBinary(&wrapper);
-  const char* host = bytes.data();  // any address of the program's own stands for the kernel
+  return __cudaRegisterFatBinary(&wrapper);
+}
+
+// Registers the binary and one kernel of it; what a launch of that kernel names.
+inline const void* registered(const std::string& binary, const std::string& kernel, uint32_t magic = 0x466243B1) {
+  void** handle = registered(binary, magic);
+  const char* host = new char;  // any address of the program's own stands for the kernel
   __cudaRegisterFunction(handle, host, nullptr, kernel.c_str(), -1, nullptr, nullptr, nullptr, nullptr, nullptr);
   __cudaRegisterFatBinaryEnd(handle);
   return host;
