@@ -38,6 +38,10 @@ TEST(Command, UsageErrorsExitWithTwoAndASentence) {
            {"run --seed", "after --seed a number is missing"},
            {"run --seed x -- true", "which 'x' is not"},
            {"run --sm 70 -- true", "not 70"},
+           {"run --devices", "after --devices a number is missing"},
+           {"run --devices 0 -- true", "1 to 8, not 0"},
+           {"run --devices 9 -- true", "1 to 8, not 9"},
+           {"run --devices 12 -- true", "1 to 8, not 12"},
            {"run --check memory,rice -- true", "there is no check 'rice'"},
            {"run --report pdf out -- true", "there is no report 'pdf'"},
            {"run --report json", "after json the report's file is missing"},
@@ -58,8 +62,9 @@ TEST(Command, TheExitCodeIsTheProgramsOwn) {
   EXPECT_EQ(run("run -- true").code, 0);
   EXPECT_EQ(run("run -- sh -c 'exit 7'").code, 7);
   EXPECT_EQ(run("run sh -c 'kill -TERM $$'").code, 128 + 15);
-  const auto ran = run("run --check none --seed 3 -- sh -c 'echo $VGPU_CHECK $VGPU_SEED \"$1\"' - 'one word'");
-  EXPECT_NE(ran.output.find("none 3 one word\n"), std::string::npos) << ran.output;
+  const auto ran = run(
+      "run --check none --seed 3 --devices 2 -- sh -c 'echo $VGPU_CHECK $VGPU_SEED $VGPU_DEVICES \"$1\"' - 'one word'");
+  EXPECT_NE(ran.output.find("none 3 2 one word\n"), std::string::npos) << ran.output;
   EXPECT_NE(ran.output.find("made no CUDA call"), std::string::npos) << ran.output;
 }
 

@@ -1,5 +1,5 @@
-# Runs PROGRAM under VGPU; what it prints must be the text in EXPECTED, and its exit code CODE.
-execute_process(COMMAND ${VGPU} run --check all -- ${PROGRAM} OUTPUT_VARIABLE printed ERROR_VARIABLE said
+# Runs PROGRAM under VGPU, which is given OPTIONS; what it prints must be the text in EXPECTED, and its exit code CODE.
+execute_process(COMMAND ${VGPU} run --check all ${OPTIONS} -- ${PROGRAM} OUTPUT_VARIABLE printed ERROR_VARIABLE said
                 RESULT_VARIABLE code)
 file(READ ${EXPECTED} expected)
 if(NOT code STREQUAL CODE OR NOT printed STREQUAL expected)
