@@ -46,7 +46,7 @@ struct Launch {
   uint32_t stack_bytes = 16 * 1024;  // a thread, for calls whose depth is not known beforehand
   uint64_t serial = 0;               // the how-manieth launch of the program, from 1
   void* host_site = nullptr;         // return address of the launching call in the program
-  Owner owner;                       // the device that runs it, and whose is what the kernel allocates
+  Owner owner;                       // the device that runs it, and owns what the kernel allocates
 };
 
 // What ended a launch early. `what` is the engine's plain sentence; report/ adds lines, names and hints.

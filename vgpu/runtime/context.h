@@ -57,8 +57,9 @@ std::recursive_mutex& runtime_mutex();  // held through every call
 
 // What each device has of its own, beside its memory, streams and pools.
 struct DeviceState {
-  uint32_t
-      reach;  // bit d: a kernel on device d may access what cudaMalloc takes here (cudaDeviceEnablePeerAccess there)
+  // Bit d: a kernel on device d may access what lies here, but for pools: its own, and that of each device that has
+  // enabled peer access to this one.
+  uint32_t reach = 0;
   // By cudaLimit, what programs set and read back. Here the first alone, the stack, bounds anything.
   std::array<size_t, 7> limits = {1024, 1 << 20, 8 << 20, 2, 2048, 64, 0};
   int cache_preference = 0;
@@ -86,7 +87,7 @@ class Context {
   void say(const std::string& sentence);
   // A finding about the call that is being made.
   void found(const char* code, std::string what, std::string reason, std::string hint, std::string object = {});
-  // What belongs to the device, and as peers may access it.
+  // Of what belongs to a device and its peers may access.
   Owner owner(int device) const { return {device, &devices[size_t(device)].reach}; }
   // Tells `vgpu run` of the first error found, at once: the program may abort next.
   void look_for_errors();

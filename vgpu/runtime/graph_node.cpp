@@ -34,7 +34,7 @@ Error make_node(AllocationNodeParameters& parameters, Operation& result) {
   }
   for (size_t i = 0; i < parameters.access_count; ++i) {
     if (parameters.access[i].location.id == location.id) continue;
-    Context::get().say("access of another device to what a graph allocates is not emulated");
+    Context::get().say("a graph's memory that another device may access is not emulated");
     return Error::NotSupported;
   }
   AllocateOperation operation{&default_pool(location.id), parameters.bytes, nullptr};

@@ -237,6 +237,10 @@ TEST_F(Devices, RunTheNodesThatWereMadeOnThem) {
   allocation.bytesize = 64;
   OK(cudaGraphAddMemAllocNode(&node, other, nullptr, 0, &allocation));
   EXPECT_EQ(device_of(allocation.dptr), 2);
+  const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, 0}, cudaMemAccessFlagsProtReadWrite};
+  allocation.accessDescs = &access;
+  allocation.accessDescCount = 1;
+  IS(cudaGraphAddMemAllocNode(&node, other, nullptr, 0, &allocation), cudaErrorNotSupported);  // and says so
   OK(cudaGraphExecDestroy(executable));
   OK(cudaGraphDestroy(graph));
   OK(cudaGraphDestroy(other));

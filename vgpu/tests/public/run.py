@@ -37,6 +37,7 @@ class Program:
     sources: str = "*.cu"
     flags: str = ""
     fails: bool = False  # its own check does not pass here: README.md says why
+    devices: int = 1
 
 
 def hecbench(name, arguments="", says=r"\bPASS\b", **more):
@@ -93,11 +94,14 @@ PROGRAMS = [
     sample("2_Concepts_and_Techniques", "scalarProd", says="Test passed"),
     sample("0_Introduction", "simpleAtomicIntrinsics", says="returned OK"),
     sample("0_Introduction", "simpleCallback", says="Success"),
+    sample("0_Introduction", "simpleMultiGPU", devices=2),
     sample("0_Introduction", "simpleOccupancy", says="Test PASSED"),
+    sample("0_Introduction", "simpleP2P", says="Test passed", devices=2),
     sample("0_Introduction", "simpleTemplates", says="OK"),
     sample("0_Introduction", "simpleVoteIntrinsics", says="OK"),
     sample("0_Introduction", "simpleZeroCopy"),
     sample("2_Concepts_and_Techniques", "streamOrderedAllocation", says="PASSED"),
+    sample("2_Concepts_and_Techniques", "streamOrderedAllocationP2P", says="PASSED", devices=2),
     sample("0_Introduction", "systemWideAtomics", says="returned OK"),
     sample("2_Concepts_and_Techniques", "threadFenceReduction", "--n=65536", r"GPU result = (\S+)\nCPU result = \1\n"),
     sample("0_Introduction", "vectorAdd", says="Test PASSED"),
@@ -153,7 +157,7 @@ def run(program, options):
     start = time.monotonic()
     try:
         ran = subprocess.run(
-            [options.vgpu, "run", "--", built, *program.arguments.split()],
+            [options.vgpu, "run", "--devices", str(program.devices), "--", built, *program.arguments.split()],
             cwd=options.checkouts / program.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=options.seconds,
         )  # fmt: skip
