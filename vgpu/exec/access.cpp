@@ -100,10 +100,8 @@ std::byte* locate(Warp& w, int lane, const Target& t, uint64_t address, uint32_t
     f.freed = true;
     return fail(Fault::Kind::out_of_bounds, " of memory that has been freed");
   }
-  const int device = block.grid.launch.owner.device;
-  if (in->owner.reach && !(*in->owner.reach >> device & 1))
-    return fail(Fault::Kind::other_device, " of memory of device " + std::to_string(in->owner.device) +
-                                               ", to which device " + std::to_string(device) + " has no access");
+  if (in->owner.reach && !(*in->owner.reach >> block.grid.launch.owner.device & 1))
+    return fail(Fault::Kind::other_device, " of another device, to which this one has no access");
   if (in->bytes - (address - in->address) < bytes)
     return fail(Fault::Kind::out_of_bounds,
                 ", across the end of an allocation of " + std::to_string(in->bytes) + " bytes");

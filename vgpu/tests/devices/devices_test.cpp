@@ -158,7 +158,9 @@ TEST_F(Devices, CopyToOneAnotherWithoutAccess) {
   EXPECT_EQ(value(c), 42u);
   OK(cudaMemset(b, 1, 4));  // of another device
   EXPECT_EQ(value(b), 0x01010101u);
-  OK(cudaMemcpyPeerAsync(a, 0, b, 1, 4, stream_of(2)));
+  const cudaStream_t side = stream_of(2);
+  OK(cudaMemcpyPeerAsync(a, 0, b, 1, 4, side));
+  OK(cudaStreamDestroy(side));
   EXPECT_EQ(value(a), 0x01010101u);
   cudaMemcpy3DPeerParms parameters{};
   parameters.srcPtr = make_cudaPitchedPtr(c, 4, 4, 1);
@@ -216,6 +218,7 @@ TEST_F(Devices, HavePoolsEach) {
   EXPECT_EQ(current, pool);
   OK(cudaDeviceGetMemPool(&current, 1));
   EXPECT_EQ(current, defaults[1]);
+  OK(cudaStreamDestroy(side));
   OK(cudaMemPoolDestroy(pool));
   OK(cudaDeviceGetMemPool(&current, 2));
   EXPECT_EQ(current, defaults[2]);

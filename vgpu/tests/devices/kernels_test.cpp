@@ -41,7 +41,7 @@ TEST_F(Devices, ReachMemoryOfAPeerOnly) {
   EXPECT_EQ(found.code, "E08");
   EXPECT_EQ(found.device, 0);
   EXPECT_EQ(found.what, "a kernel on device 0 reads memory of device 1, to which it has no access");
-  EXPECT_EQ(found.object, "argument 2, 4 bytes, on device 1, from cudaMalloc");
+  EXPECT_EQ(found.object.find("argument 2, 4 bytes, on device 1, from cudaMalloc"), 0u) << found.object;
   EXPECT_EQ(value(here), 1u);
   OK(cudaDeviceEnablePeerAccess(1, 0));
   OK(copy(here, there));
@@ -80,7 +80,9 @@ TEST_F(Devices, ReachWhatIsInAPoolAsThePoolSays) {
   unsigned *here = number(0, 1), *there;
   cudaMemPool_t pool;
   OK(cudaDeviceGetDefaultMemPool(&pool, 1));
-  OK(cudaMallocFromPoolAsync(&there, 4, pool, stream_of(1)));
+  const cudaStream_t side = stream_of(1);
+  OK(cudaMallocFromPoolAsync(&there, 4, pool, side));
+  OK(cudaStreamDestroy(side));
   OK(cudaMemset(there, 0, 4));
   OK(cudaDeviceEnablePeerAccess(1, 0));  // has no say here
   cudaMemAccessDesc access{{cudaMemLocationTypeDevice, 0}, cudaMemAccessFlagsProtReadWrite};
@@ -203,6 +205,8 @@ TEST_F(Devices, RunWhatWasCapturedOnThem) {
   OK(cudaStreamBeginCapture(second, cudaStreamCaptureModeThreadLocal));
   IS(copy(also_there, there, second), cudaErrorInvalidResourceHandle);
   IS(cudaStreamEndCapture(second, &graph), cudaErrorStreamCaptureInvalidated);
+  for (cudaStream_t stream : {first, second}) OK(cudaStreamDestroy(stream));
+  for (cudaEvent_t event : {fork, join}) OK(cudaEventDestroy(event));
   for (unsigned* pointer : {here, there, also_there}) OK(cudaFree(pointer));
 }
 
