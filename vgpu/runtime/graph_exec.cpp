@@ -1,5 +1,6 @@
 // Executable graphs: made, updated, launched.
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "runtime/context.h"
@@ -30,6 +31,36 @@ Error instantiate(GraphExec** result, Graph* handle, unsigned long long flags) {
   return Error::Success;
 }
 
+// The devices whose memory a copy or a fill touches, from and to; -1: memory that is no device's own, or none.
+std::array<int, 2> devices_of(const Operation& operation) {
+  const auto device = [](const void* pointer) {
+    const Allocation* allocation = Context::get().memory.find(reinterpret_cast<uint64_t>(pointer));
+    return allocation && allocation->owner.reach ? allocation->owner.device : -1;
+  };
+  const auto* copy = std::get_if<CopyOperation>(&operation);
+  const auto* fill = std::get_if<FillOperation>(&operation);
+  if (copy) return {device(copy->copy.from.pointer), device(copy->copy.to.pointer)};
+  return {-1, fill ? device(fill->fill.to) : -1};
+}
+
+// Whether a node of an executable graph may become the other, which may not bring it to another device.
+bool stays_on_device(const Operation& was, const Operation& is) {
+  const auto before = devices_of(was), after = devices_of(is);
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (before[i] >= 0 && after[i] >= 0 && before[i] != after[i]) return false;
+  }
+  return true;
+}
+
+template <class Parameters>
+Error replace_instance(GraphExec* executable, const GraphNode* node, Parameters&& parameters) {
+  GraphNode* instance = instance_of(executable, node);
+  Operation operation;
+  if (const Error error = make_node(parameters, operation); error != Error::Success) return error;
+  if (instance && !stays_on_device(instance->operation, operation)) return Error::InvalidValue;
+  return replace_node(instance, std::move(operation));
+}
+
 // Positions of what a node depends on, in the order in which nodes were made.
 std::set<size_t> positions(const Graph& graph, const GraphNode& node) {
   std::set<size_t> result;
@@ -52,6 +83,7 @@ UpdateResultInfo update(Graph& old, const Graph& fresh) {
     if (was_kernel && was_kernel->device != is_kernel->device) {
       return {UpdateResult::UnsupportedFunctionChange, error_node, nullptr};
     }
+    if (!stays_on_device(was.operation, is.operation)) return {UpdateResult::ParametersChanged, error_node, nullptr};
     if (was_kernel && was_kernel->cooperative != is_kernel->cooperative) {
       return {UpdateResult::AttributesChanged, error_node, nullptr};
     }
@@ -126,18 +158,18 @@ VGPU_API(cudaGraphExecKernelNodeSetParams, GraphExec* executable, GraphNode* nod
   return call([&] { return replace_kernel(instance_of(executable, node), parameters); });
 }
 VGPU_API(cudaGraphExecMemcpyNodeSetParams, GraphExec* executable, GraphNode* node, const Copy3D* copy) {
-  return call([&] { return copy ? replace_made(instance_of(executable, node), *copy) : Error::InvalidValue; });
+  return call([&] { return copy ? replace_instance(executable, node, *copy) : Error::InvalidValue; });
 }
 VGPU_API(cudaGraphExecMemcpyNodeSetParams1D, GraphExec* executable, GraphNode* node, void* to, const void* from,
          size_t bytes, CopyKind kind) {
-  return call([&] { return replace_made(instance_of(executable, node), linear_copy(to, from, bytes, kind)); });
+  return call([&] { return replace_instance(executable, node, linear_copy(to, from, bytes, kind)); });
 }
 VGPU_API(cudaGraphExecMemcpyNodeSetParamsToSymbol, GraphExec* executable, GraphNode* node, const void* symbol,
          const void* from, size_t bytes, size_t offset, CopyKind kind) {
   return call([&] {
     Copy3D copy{};
     const Error error = copy_to_symbol(symbol, from, bytes, offset, kind, copy);
-    return error == Error::Success ? replace_made(instance_of(executable, node), copy) : error;
+    return error == Error::Success ? replace_instance(executable, node, copy) : error;
   });
 }
 VGPU_API(cudaGraphExecMemcpyNodeSetParamsFromSymbol, GraphExec* executable, GraphNode* node, void* to,
@@ -145,14 +177,14 @@ VGPU_API(cudaGraphExecMemcpyNodeSetParamsFromSymbol, GraphExec* executable, Grap
   return call([&] {
     Copy3D copy{};
     const Error error = copy_from_symbol(to, symbol, bytes, offset, kind, copy);
-    return error == Error::Success ? replace_made(instance_of(executable, node), copy) : error;
+    return error == Error::Success ? replace_instance(executable, node, copy) : error;
   });
 }
 VGPU_API(cudaGraphExecMemsetNodeSetParams, GraphExec* executable, GraphNode* node, const Fill2D* fill) {
-  return call([&] { return fill ? replace_made(instance_of(executable, node), *fill) : Error::InvalidValue; });
+  return call([&] { return fill ? replace_instance(executable, node, *fill) : Error::InvalidValue; });
 }
 VGPU_API(cudaGraphExecHostNodeSetParams, GraphExec* executable, GraphNode* node, const HostNodeParameters* host) {
-  return call([&] { return host ? replace_made(instance_of(executable, node), *host) : Error::InvalidValue; });
+  return call([&] { return host ? replace_instance(executable, node, *host) : Error::InvalidValue; });
 }
 VGPU_API(cudaGraphExecChildGraphNodeSetParams, GraphExec* executable, GraphNode* node, Graph* handle) {
   return call([&] {
@@ -179,7 +211,7 @@ VGPU_API(cudaGraphExecNodeSetParams, GraphExec* executable, GraphNode* node, Nod
     GraphNode* instance = instance_of(executable, node);
     if (!instance || !parameters) return Error::InvalidValue;
     if (parameters->type == NodeType::Kernel) return replace_kernel(instance, &parameters->kernel);
-    return replace_made(instance, *parameters);
+    return replace_instance(executable, node, *parameters);
   });
 }
 VGPU_API(cudaGraphNodeSetEnabled, GraphExec* executable, GraphNode* node, unsigned enabled) {

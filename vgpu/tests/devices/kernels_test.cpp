@@ -252,6 +252,38 @@ TEST_F(Devices, RunTheNodesThatWereMadeOnThem) {
   OK(cudaFree(also_there));
 }
 
+TEST_F(Devices, KeepTheCopiesAndFillsOfExecutableGraphs) {
+  unsigned *here = number(0, 1), *also_here = number(0, 2), *there = number(1, 3);
+  cudaGraph_t graph, other;
+  cudaGraphNode_t copied, filled, node;
+  cudaGraphExec_t executable;
+  cudaMemsetParams fill{};
+  fill.dst = here;
+  fill.elementSize = 4;
+  fill.width = fill.height = 1;
+  OK(cudaGraphCreate(&graph, 0));
+  OK(cudaGraphAddMemsetNode(&filled, graph, nullptr, 0, &fill));
+  OK(cudaGraphAddMemcpyNode1D(&copied, graph, &filled, 1, there, here, 4, cudaMemcpyDeviceToDevice));
+  OK(cudaGraphInstantiate(&executable, graph, 0));
+  OK(cudaGraphExecMemcpyNodeSetParams1D(executable, copied, there, also_here, 4, cudaMemcpyDeviceToDevice));
+  IS(cudaGraphExecMemcpyNodeSetParams1D(executable, copied, here, also_here, 4, cudaMemcpyDeviceToDevice),
+     cudaErrorInvalidValue);
+  fill.dst = there;
+  IS(cudaGraphExecMemsetNodeSetParams(executable, filled, &fill), cudaErrorInvalidValue);
+  OK(cudaGraphLaunch(executable, nullptr));
+  EXPECT_EQ(value(there), 2u);
+  OK(cudaGraphCreate(&other, 0));
+  OK(cudaGraphAddMemsetNode(&node, other, nullptr, 0, &fill));
+  OK(cudaGraphAddMemcpyNode1D(&node, other, &node, 1, there, here, 4, cudaMemcpyDeviceToDevice));
+  cudaGraphExecUpdateResultInfo info;
+  IS(cudaGraphExecUpdate(executable, other, &info), cudaErrorGraphExecUpdateFailure);
+  EXPECT_EQ(info.result, cudaGraphExecUpdateErrorParametersChanged);
+  OK(cudaGraphExecDestroy(executable));
+  OK(cudaGraphDestroy(graph));
+  OK(cudaGraphDestroy(other));
+  for (unsigned* pointer : {here, also_here, there}) OK(cudaFree(pointer));
+}
+
 // --- the report --------------------------------------------------------------------------------------------
 
 TEST_F(Devices, AreNamedInReports) {
