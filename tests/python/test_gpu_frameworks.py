@@ -369,8 +369,10 @@ def test_jax():
 
 
 def microseconds(costs, calls=500, rounds=30):
-    """Of each call's fastest round, all in turns: a processor that is slow for a while is so for all. What was submitted
-    is waited for between rounds, and is less than the queue holds."""
+    """Of each call's fastest round, all in turns: a processor that is slow for a while is so for all.
+
+    What was submitted is waited for between rounds, and is less than the queue holds.
+    """
     best = dict.fromkeys(costs, float("inf"))
     for _ in range(rounds):
         for name, call in costs.items():
